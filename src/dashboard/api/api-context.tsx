@@ -1,4 +1,4 @@
-/** The client without a cache, for pages whose data passes by once. The one with a cache is urql's own context. */
+/** React context of the workspace's `Api`. urql's own context holds the client with the cache. */
 import { createContext, type ReactNode, useContext } from 'react'
 import type { Api } from './client.ts'
 

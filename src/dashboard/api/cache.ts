@@ -1,12 +1,11 @@
 /**
- * The normalised cache: each thing once, by its id, which is unique across all types. What a subscription or a mutation brings
- * is seen by every page that shows it. Lists are pages of 100 by cursor, each a query of its own (graphcache's own way of
- * joining pages takes time in proportion to all their rows at each event).
+ * The normalised cache: one entry per object, by its id, which is unique across all types.
+ * Lists are pages of 100, one query each: graphcache's own pagination costs time per row of all pages at each event.
  */
 import { type Cache, type CacheExchangeOpts, cacheExchange } from '@urql/exchange-graphcache'
 import { possibleTypes } from './possible-types.ts'
 
-/** After these writes lists have other members: they are read again where they are shown. */
+/** Lists that a mutation changes. Visible ones are read again after it. */
 const LISTS_CHANGED_BY: Record<string, string[]> = {
   createDeployment: ['deployments', 'deploymentCounts', 'tags'],
   deleteDeployment: ['deployments', 'deploymentCounts'],
@@ -16,12 +15,12 @@ const LISTS_CHANGED_BY: Record<string, string[]> = {
   deleteListener: ['listeners'],
   createApiKey: ['apiKeys'],
   createWorkspace: ['workspaces'],
-  // with it they have ended
+  // revoking a key ends its sessions
   revokeApiKey: ['sessions'],
   createOAuthProvider: ['oauthProviders'],
   discoverMcpProvider: ['oauthProviders'],
   deleteOAuthProvider: ['oauthProviders', 'oauthTokens'],
-  // the default of before is none any more
+  // the previous default loses its flag
   updateOAuthToken: ['oauthTokens'],
   deleteOAuthToken: ['oauthTokens', 'connections'],
   deleteOAuthTokensOfUser: ['oauthTokens', 'connections'],
@@ -29,7 +28,7 @@ const LISTS_CHANGED_BY: Record<string, string[]> = {
   deleteConnection: ['connections'],
   removeGitIntegration: ['gitIntegrations'],
 }
-/** Fields of a deployment that every write to it may change, and that its answer need not select. */
+/** Fields that any write to a deployment may change, and that its answer does not select. */
 const DEPLOYMENT_FIELDS = ['revisions', 'events']
 const DEPLOYMENT_WRITES = ['updateDeployment', 'createRevision', 'redeployRevision', 'interruptRevision']
 
@@ -38,7 +37,7 @@ function invalidateLists(cache: Cache, fields: string[]): void {
     if (fields.includes(fieldName)) cache.invalidate('Query', fieldKey)
 }
 
-/** `id`: of a deployment. */
+/** `id`: the deployment's id */
 function invalidateDeployment(cache: Cache, id: string): void {
   const entity = { __typename: 'Deployment', id }
   for (const { fieldName, fieldKey } of cache.inspectFields(entity))
@@ -56,7 +55,7 @@ const options: Partial<CacheExchangeOpts> = {
       ...DEPLOYMENT_WRITES.map((name) => [
         name,
         (result: Record<string, unknown>, args: { input?: { deploymentId?: string } }, cache: Cache) => {
-          // what was refused has changed nothing
+          // a rejected write changed nothing
           const { __typename = '' } = (result[name] ?? {}) as { __typename?: string }
           if (__typename.endsWith('Success') && args.input?.deploymentId)
             invalidateDeployment(cache, args.input.deploymentId)

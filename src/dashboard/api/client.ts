@@ -1,4 +1,4 @@
-/** What talks to the server in one workspace: queries and mutations by fetch, subscriptions over the tab's WebSocket, one cache. */
+/** The GraphQL client of one workspace: queries and mutations by fetch, subscriptions over the tab's WebSocket. */
 import {
   type AnyVariables,
   Client,
@@ -16,11 +16,11 @@ import { sessionExpired, sessionHeaders } from './session.ts'
 import { createSocket, type StreamError } from './socket.ts'
 
 export interface Api {
-  /** with the cache: for whatever is shown by id */
+  /** with the cache, for objects that have an id */
   client: Client
-  /** without: for lines of logs and whatever else passes by once */
+  /** without the cache, for log lines and other data that is shown once */
   uncached: Client
-  /** A subscription past the cache, event by event. Answers how to end it. */
+  /** Subscribes without the cache. Returns the function that unsubscribes. */
   subscribe<Data, Variables extends AnyVariables>(
     document: TypedDocumentNode<Data, Variables>,
     variables: Variables,

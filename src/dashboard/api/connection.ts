@@ -1,7 +1,7 @@
-/** Whether this page hears of changes: the state of its one WebSocket, for the footer of the navigation and for who waits to ask again. */
+/** The state of the tab's WebSocket, for the navigation's footer and for retries. */
 import { createStore, useStore } from './store.ts'
 
-/** idle: nothing is followed. lost: it was there, or should be, and is tried again. */
+/** idle: no subscription is open. lost: the connection broke or failed, and is retried. */
 export type ConnectionState = 'idle' | 'connecting' | 'live' | 'lost'
 
 const connection = createStore<{ state: ConnectionState; since: number }>({ state: 'idle', since: Date.now() })

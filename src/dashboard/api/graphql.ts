@@ -2,11 +2,11 @@
 import { initGraphQLTada } from 'gql.tada'
 import type { introspection } from './schema-types.d.ts'
 
-/** A document, next to the component that shows what it selects. */
+/** Declares a document. Put it next to the component that shows its fields. */
 export const graphql = initGraphQLTada<{
   introspection: introspection
   scalars: {
-    /** as ISO 8601, in UTC */
+    /** ISO 8601, in UTC */
     DateTime: string
     JSONObject: Record<string, unknown>
   }

@@ -1,14 +1,14 @@
-/** What went wrong, as pages say it: from the errors of GraphQL, of a mutation's union, and of the way to the server. */
+/** Errors in the form that pages show. They come from GraphQL, from a mutation's union or from the network. */
 import type { CombinedError } from '@urql/core'
 
 export interface Problem {
-  /** of the server's catalogue; OFFLINE: it can't be reached */
+  /** a code of the server's error catalogue, or OFFLINE: the server is unreachable */
   code: string
-  /** for people; says what they can do */
+  /** for users; says what they can do */
   message: string
-  /** of a ValidationError: what has to be mended, and where */
+  /** the invalid fields of a ValidationError */
   issues: readonly { path: readonly string[]; message: string; code: string }[]
-  /** of a PreconditionFailedError: what it is at now */
+  /** the current version, from a PreconditionFailedError */
   version: number | null
 }
 
@@ -25,24 +25,24 @@ export function problemOf(error: CombinedError): Problem {
   return createProblem('OFFLINE', OFFLINE)
 }
 
-/** There is no such thing here, or it is somebody else's. */
+/** The object does not exist, or belongs to another workspace. */
 export const isNotFound = ({ code }: Problem): boolean => code === 'NOT_FOUND' || code === 'VALIDATION_FAILED'
 
-/** What may be well when it is asked again. */
+/** Whether a retry may succeed. */
 export const isTransient = ({ code }: Problem): boolean =>
   ['OFFLINE', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL'].includes(code)
 
-/** What is wrong with one field of a form. The `path` of an issue begins with `input`, and names the field next. */
+/** The error of one form field. An issue's `path` is `input`, then the field. */
 export const fieldError = (wrong: Problem | null, field: string): string | undefined =>
   wrong?.issues.find(({ path }) => path.includes(field))?.message
 
-/** That there is one of this name already names no field: this one. */
+/** Turns ALREADY_EXISTS, which names no field, into an error of this field. */
 export const asFieldError = (field: string, wrong: Problem): Problem =>
   wrong.code === 'ALREADY_EXISTS'
     ? { ...wrong, issues: [{ path: ['input', field], message: wrong.message, code: 'already_exists' }] }
     : wrong
 
-/** What is about none of these fields; null: nothing. */
+/** The first error that belongs to none of these fields; null: none. */
 export function formError(wrong: Problem | null, fields: readonly string[]): string | null {
   if (!wrong) return null
   if (wrong.issues.length === 0) return wrong.message

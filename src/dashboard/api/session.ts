@@ -1,6 +1,7 @@
 /**
- * Who is signed in (docs/api-rules.md#sessions). This page has one half of the session, the browser's cookie is the other: everything
- * that talks to the server asks here for its headers. All tabs share the half, and it lasts as long as the cookie (decision 35).
+ * The browser's session, used by everything that calls the server (docs/api-rules.md#sessions). A session has two halves:
+ * the cookie, and one in localStorage.
+ * All tabs share the stored half. It lasts as long as the cookie (decision 35).
  */
 import { createStore, useStore } from './store.ts'
 
@@ -9,18 +10,18 @@ const STORAGE_KEY = 'pilothouse.session'
 export interface Session {
   id: string
   half: string
-  /** to begin in */
+  /** the workspace that opens after sign-in */
   workspaceId: string | null
   role: string
 }
 
-/** Why there is none, said where one signs in; null: nobody has to be told. */
+/** Why there is no session. The sign-in page shows it; null: nothing to show. */
 export type EndReason = 'expired' | 'signed-out' | null
 
 const current = createStore<{ session: Session | null; ended: EndReason }>({ session: readSession(), ended: null })
-// the browser tells this of changes that other tabs make
+// `storage` events report changes that other tabs make
 window.addEventListener('storage', ({ key }) => {
-  // null: all was removed
+  // a null key: the whole storage was cleared
   if (key !== STORAGE_KEY && key !== null) return
   const session = readSession()
   const { id } = current.get().session ?? {}
@@ -31,13 +32,13 @@ export const isSignedIn = (): boolean => current.get().session !== null
 export const useSession = () => useStore(current)
 export const watchSession = current.watch
 
-/** Of every request; a WebSocket says the same in `connection_init`. */
+/** Headers of every request. The WebSocket sends the same in `connection_init`. */
 export function sessionHeaders(): Record<string, string> {
   const { session } = current.get()
   return session ? { 'x-session': session.half } : {}
 }
 
-/** `by`: an API key, or a code that works once. Answers null, or what is wrong, for people. */
+/** `by`: an API key or a one-time code. Returns null, or an error message for the user. */
 export async function signIn(by: { api_key: string } | { code: string }): Promise<string | null> {
   try {
     const body = JSON.stringify(by)
@@ -63,24 +64,24 @@ export async function signIn(by: { api_key: string } | { code: string }): Promis
   }
 }
 
-/** The organization's login, if there is one: its name. */
+/** The name of the organization's login; null when it has none. */
 export async function fetchLoginName(): Promise<string | null> {
   const response = await fetch('/v2/sessions/methods')
   const { oidc } = await response.json()
   return oidc?.name ?? null
 }
 
-/** Here and at the server; in the other tabs, too. */
+/** Ends the session in this tab, in the other tabs and on the server. */
 export function signOut(): void {
   const { session } = current.get()
   if (!session) return
-  // where it can't be reached the session ends by its time: without its half nobody can use it
+  // an unreachable server ends the session when it expires: no other client has this half
   const headers = { ...sessionHeaders(), ...(session.workspaceId && { 'x-tenant-id': session.workspaceId }) }
   fetch('/v2/sessions/current', { method: 'DELETE', headers, keepalive: true }).catch(() => undefined)
   dropSession('signed-out')
 }
 
-/** The server takes it no more. */
+/** Call this when the server rejects the session. */
 export function sessionExpired(): void {
   if (isSignedIn()) dropSession('expired')
 }
@@ -91,7 +92,7 @@ function storeSession(session: Session): void {
 }
 
 function dropSession(ended: EndReason): void {
-  // another tab may have signed in again
+  // another tab may have started a new session
   if (readSession()?.id === current.get().session?.id) localStorage.removeItem(STORAGE_KEY)
   current.set({ session: null, ended })
 }

@@ -1,25 +1,23 @@
 /**
- * All subscriptions of this tab over one WebSocket: browsers allow six connections of HTTP/1.1 to a host, so that streams of
- * their own would keep the seventh tab waiting for ever (docs/decisions/0032-one-websocket-per-tab.md). Whatever ends one before
- * its time, it goes on behind the last `cursor` that came: a document that can be resumed has a variable `$after` and selects
- * `cursor` at its field.
+ * All subscriptions of this tab over one WebSocket (docs/decisions/0032-one-websocket-per-tab.md).
+ * A broken subscription resumes after its last `cursor`, if its document has `$after` and selects `cursor`.
  */
 import { type Client, createClient } from 'graphql-ws'
 import { setConnectionState } from './connection.ts'
 import { sessionExpired, sessionHeaders } from './session.ts'
 
-/** ms between the first two attempts; each next one waits twice as long, up to the most */
+/** Backoff between attempts: it doubles from the minimum to the maximum. */
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 15_000
-/** ms after which a socket that nobody needs is closed: pages come and go */
+/** An unused socket stays open this long: the next page may need it. */
 const IDLE_CLOSE_MS = 5_000
-/** ms of silence after which it is asked whether it is still there, and ms for the answer */
+/** Silence before a ping, and the time for its answer. */
 const PING_INTERVAL_MS = 15_000
 const PING_TIMEOUT_MS = 8_000
-/** What the server says when the credential has ended. */
+/** The close code for an ended session or a revoked key. */
 const FORBIDDEN_CLOSE_CODE = 4403
 
-/** What a server says that ends a stream and not what it tells of. */
+/** Errors after which the subscription is retried. */
 const RESUMABLE = ['STREAM_OVERFLOW', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL']
 
 export interface StreamError {
@@ -34,7 +32,7 @@ interface Sink {
 }
 
 export interface Socket {
-  /** Answers how to end it. */
+  /** Returns the function that unsubscribes. */
   subscribe(query: string, variables: Record<string, unknown>, sink: Sink): () => void
   close(): void
 }
@@ -68,7 +66,7 @@ function open(workspace: string, connected: () => void): Client {
     connectionParams: () => ({ ...sessionHeaders(), 'x-tenant-id': workspace }),
     lazyCloseTimeout: IDLE_CLOSE_MS,
     keepAlive: PING_INTERVAL_MS,
-    // each subscription comes back by itself, with its cursor
+    // each subscription resumes by itself, with its cursor
     retryAttempts: 0,
     shouldRetry: () => false,
     onNonLazyError: () => undefined,
@@ -99,7 +97,7 @@ interface SubscriptionOptions {
   query: string
   variables: Record<string, unknown>
   sink: Sink
-  /** those that would be tried again later: called when there is reason to try at once */
+  /** retries that wait for their timer; called early when the connection is back */
   waiting: Set<() => void>
 }
 
@@ -157,7 +155,7 @@ function startSubscription({ client, query, variables, sink, waiting }: Subscrip
   function again(): void {
     waiting.add(subscribe)
     const wait = Math.min(RETRY_MIN_MS * 2 ** failures++, RETRY_MAX_MS)
-    // not all tabs at once
+    // jitter, so that not all tabs reconnect together
     timer = setTimeout(subscribe, wait * (0.5 + Math.random() / 2))
   }
 

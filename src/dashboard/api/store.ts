@@ -1,10 +1,10 @@
-/** A value that components can watch, and that what isn't React can set. */
+/** An observable value that components can watch and code outside React can set. */
 import { useSyncExternalStore } from 'react'
 
 export interface Store<T> {
   get(): T
   set(value: T): void
-  /** Answers how to stop. */
+  /** Returns the function that stops the watch. */
   watch(onChange: () => void): () => void
 }
 

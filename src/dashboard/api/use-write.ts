@@ -1,6 +1,6 @@
 /**
- * A mutation from a page. Each of ours answers a union of success and errors, and what can go wrong is data: select
- * `__typename`, the success, and `...Wrong`. A write whose answer is lost on the way is sent again, with its key.
+ * Sends a mutation. Each mutation returns a union of success and errors: select `__typename`, the success and `...Wrong`.
+ * A write without an answer is sent again with the same idempotency key.
  */
 import { useCallback, useState } from 'react'
 import { type AnyVariables, type Client, type TypedDocumentNode, useClient } from 'urql'
@@ -8,7 +8,7 @@ import { useApi } from './api-context.tsx'
 import { graphql } from './graphql.ts'
 import { createProblem, type Problem, problemOf } from './problem.ts'
 
-/** What a `Problem` is made of, whichever member of a mutation's union it is. */
+/** The fields of a `Problem`, on every error type of a mutation's union. */
 export const wrongFragment = graphql(`
   fragment Wrong on Error {
     code
@@ -26,9 +26,9 @@ export const wrongFragment = graphql(`
   }
 `)
 
-/** How often it is sent, with the same key, when no answer comes. */
+/** Attempts with the same key, while no answer comes. */
 const ATTEMPTS = 3
-/** ms before the second; the third waits twice as long */
+/** wait before the second attempt; twice as long before the third */
 const RETRY_MS = 400
 
 type Payload<Data> = NonNullable<Data[keyof Data]>
@@ -39,11 +39,11 @@ export type Outcome<Data> = { ok: true; value: Success<Data> } | { ok: false; pr
 type Document<Data, Variables extends AnyVariables> = TypedDocumentNode<Data, Variables>
 type Write<Data, Variables> = [write: (variables: Variables) => Promise<Outcome<Data>>, busy: boolean]
 
-/** Answers what writes, and whether that is under way. It never throws. */
+/** Returns the write function and whether a write is running. The function never throws. */
 export const useWrite = <Data, Variables extends AnyVariables>(document: Document<Data, Variables>) =>
   useClientWrite(useClient(), document)
 
-/** The same past the cache, for answers with something secret in them: nothing of it stays behind. */
+/** Like `useWrite`, but without the cache: a secret in the answer is not stored. */
 export const useUncachedWrite = <Data, Variables extends AnyVariables>(document: Document<Data, Variables>) =>
   useClientWrite(useApi().uncached, document)
 
@@ -73,7 +73,7 @@ function useClientWrite<Data, Variables extends AnyVariables>(
   return [write, busy]
 }
 
-/** `crypto.randomUUID` is there over https and on localhost alone. */
+/** `crypto.randomUUID` exists on https and localhost only. */
 const newIdempotencyKey = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 

@@ -1,4 +1,4 @@
-/** The theme, the messages that pass, and the router. */
+/** The app: theme, notifications and router. */
 import { MantineProvider } from '@mantine/core'
 import { Notifications } from '@mantine/notifications'
 import { RouterProvider } from '@tanstack/react-router'
@@ -9,7 +9,7 @@ import { router } from './router.tsx'
 import { cssVariables, theme } from './theme.ts'
 
 export function App() {
-  // whoever is signed out is led away by the routes themselves
+  // the routes redirect signed-out users
   useEffect(() => watchSession(() => void router.invalidate()), [])
   return (
     <MantineProvider

@@ -1,4 +1,4 @@
-/** Whether what the page shows is what is so now: seen at any time, and said when it is not. */
+/** Shows in the navigation whether the page is live, and announces when it is not. */
 import { Group, Text } from '@mantine/core'
 import { useConnection } from '../api/connection.ts'
 import { Elapsed } from '../components/time.tsx'

@@ -1,4 +1,4 @@
-/** `/`: goes on to the workspace that was open last, or to the one that the session begins in. */
+/** `/`: redirects to the last open workspace, or to the session's first one. */
 import { Container } from '@mantine/core'
 import { Navigate } from '@tanstack/react-router'
 import { useSession } from '../api/session.ts'

@@ -1,14 +1,13 @@
 /**
- * The part of the program that a page is, loaded when it is opened. Where the server can't be reached, the rest stays as it is and the
- * page opens when the server is back; of a server that has other files by now it is taken anew. Only who goes there is
- * told: parts are also loaded ahead, of a link that is pointed at.
+ * Loads a page's code when it is opened. If the server is down, the page opens when the server is back.
+ * If the server has a new version, the whole app reloads. Preloading failures are not shown.
  */
 import { lazyRouteComponent } from '@tanstack/react-router'
 import { type ComponentType, useEffect } from 'react'
 import { createProblem } from '../api/problem.ts'
 import { PageError } from '../components/page.tsx'
 
-/** Its message is our own: at the browser's the router would load the whole page anew, server or not. */
+/** Has its own message: at the browser's message the router would reload the whole app. */
 export class PageLoadError extends Error {}
 
 export const lazyPage = (load: () => Promise<{ default: ComponentType }>) =>
@@ -18,9 +17,9 @@ export const lazyPage = (load: () => Promise<{ default: ComponentType }>) =>
     }),
   )
 
-/** ms between two looks at whether the server is there */
+/** poll of the server's health */
 const HEALTH_POLL_MS = 1_500
-/** ms: whoever lacks the part after that still is not loaded again and again */
+/** minimum time between two reloads, so that a missing file causes no reload loop */
 const RELOAD_INTERVAL_MS = 10_000
 const RELOADED_KEY = 'pilothouse.reloaded'
 

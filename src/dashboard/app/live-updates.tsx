@@ -1,4 +1,4 @@
-/** Follows what changes of the workspace's deployments, for all pages at once (components/live-deployments.ts). */
+/** Subscribes to the workspace's deployment changes, for all pages (components/live-deployments.ts). */
 import { useEffect } from 'react'
 import { useSubscription } from 'urql'
 import { deploymentsChangedSubscription, notifyWatchers } from '../components/live-deployments.ts'

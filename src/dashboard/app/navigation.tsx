@@ -1,4 +1,4 @@
-/** The navigation: brand, pages, who is signed in, and whether the page is live. */
+/** The navigation: brand, pages, the signed-in user and the connection status. */
 import { ActionIcon, Group, Menu, Stack, Text, Tooltip, useMantineColorScheme } from '@mantine/core'
 import { IconDeviceDesktop, IconDots, IconLogout, IconMoon, IconSun } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'

@@ -1,4 +1,4 @@
-/** Makes a workspace in the organization. */
+/** The dialog that creates a workspace. */
 import { Modal, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../api/graphql.ts'

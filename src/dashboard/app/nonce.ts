@@ -1,2 +1,2 @@
-/** What the page's policy knows our own styles by: the server writes it into index.html, another one each time. */
+/** The nonce of the content security policy for inline styles. The server writes a new one into each index.html. */
 export const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? ''

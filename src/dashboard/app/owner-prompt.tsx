@@ -1,4 +1,4 @@
-/** Asks once for the name of a person who signed in with a key without an owner, since changes show the owner as their author. */
+/** Asks for the user's name once, when the API key has no owner. Changes show the owner as their author. */
 import { Button, Group, Paper, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../api/graphql.ts'
@@ -24,7 +24,7 @@ const updateOwnerMutation = graphql(
   [wrongFragment],
 )
 
-/** localStorage: the id of a key that was asked about. */
+/** localStorage key prefix; the id of the key follows. */
 const STORAGE_PREFIX = 'pilothouse.owner-asked.'
 
 export function OwnerPrompt({ apiKeyId }: { apiKeyId: string }) {

@@ -1,4 +1,4 @@
-/** Pages that people go to directly, one line each: in the navigation and in what ⌘K finds. */
+/** Pages of the navigation and the command palette. */
 import { IconGitBranch, IconHistory, IconKey, IconServerBolt, IconStack2, IconUserShield } from '@tabler/icons-react'
 
 export const PAGES = [

@@ -1,4 +1,4 @@
-/** What finds anything by its name: deployments, listeners, workspaces, and the pages themselves. */
+/** The command palette: finds deployments, listeners, workspaces and pages by name. */
 import { Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { createSpotlight, Spotlight } from '@mantine/spotlight'
@@ -15,9 +15,9 @@ import { PAGES } from './pages.ts'
 const [store, actions] = createSpotlight()
 export const palette = actions
 
-/** ms that typing rests before it is asked for */
+/** pause in typing before a search */
 const DEBOUNCE_MS = 120
-/** of each kind */
+/** results per kind */
 const MAX_PER_KIND = 8
 
 const findQuery = graphql(`
@@ -60,7 +60,7 @@ export default function Palette() {
     query: findQuery,
     variables: { text, first: MAX_PER_KIND, all: me?.organizationWide ?? false },
   })
-  // it was loaded because somebody asked for it
+  // the user has already asked for the palette
   useEffect(() => palette.open(), [])
 
   const has = (name: string) => name.toLowerCase().includes(typed.trim().toLowerCase())

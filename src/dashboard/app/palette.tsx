@@ -1,4 +1,4 @@
-/** ⌘K, or Ctrl K, and the button: what finds anything by its name. It is loaded when somebody asks for it first. */
+/** The command palette's button and shortcut (⌘K or Ctrl K). The palette is loaded at the first use. */
 import { Kbd, UnstyledButton } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
@@ -11,7 +11,7 @@ const isRequested = createStore(false)
 
 function open(): void {
   if (isRequested.get()) void import('./palette-view.tsx').then(({ palette }) => palette.toggle())
-  // it opens by itself when it is there
+  // the palette opens itself once it is loaded
   else isRequested.set(true)
 }
 

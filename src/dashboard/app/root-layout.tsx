@@ -1,4 +1,4 @@
-/** Around every page. */
+/** The outermost layout, with the skip link. */
 import { Outlet } from '@tanstack/react-router'
 
 export function RootLayout() {

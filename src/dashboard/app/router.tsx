@@ -1,4 +1,4 @@
-/** The router, and what it shows where a page can't be shown. */
+/** The router, and its pages for errors and unknown addresses. */
 import { Button, Center, Container, Loader } from '@mantine/core'
 import { createRouter, type ErrorComponentProps } from '@tanstack/react-router'
 import { createProblem } from '../api/problem.ts'
@@ -13,7 +13,7 @@ export const router = createRouter({
   defaultPendingComponent: Pending,
   defaultErrorComponent: Failed,
   defaultNotFoundComponent: UnknownPage,
-  // a log has its own place, in the address
+  // a log keeps its scroll position in the address
   scrollRestoration: ({ location }) => !location.pathname.includes('/revisions/'),
 })
 
@@ -31,7 +31,7 @@ function Pending() {
   )
 }
 
-/** A fault of ours, caught, or a part of ours that can't be had: the rest of the page goes on. */
+/** Shown for an exception or for page code that can't be loaded. The rest of the app keeps working. */
 function Failed({ error, reset }: ErrorComponentProps) {
   if (error instanceof PageLoadError) return <PageUnavailable />
   return (

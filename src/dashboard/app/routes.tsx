@@ -1,6 +1,6 @@
 /**
- * Every page and its address, one entry each; a page is loaded when it is first opened. What is in the address beside the path
- * (filters, a line of a log) is read by the page's own `search.ts`.
+ * All pages and their addresses. A page's code is loaded when it is first opened.
+ * The page's own `search.ts` reads the query string.
  */
 import { createRootRoute, createRoute, redirect } from '@tanstack/react-router'
 import { isSignedIn } from '../api/session.ts'
@@ -17,7 +17,7 @@ import { WorkspaceLayout } from './workspace-layout.tsx'
 
 const root = createRootRoute({ component: RootLayout })
 
-/** Leads to where one signs in, and back. */
+/** Redirects to the sign-in page, which leads back. */
 function mustBeSignedIn({ location }: { location: { href: string } }): void {
   if (!isSignedIn())
     throw redirect({ to: '/sign-in', search: { to: location.href === '/' ? undefined : location.href } })
@@ -28,7 +28,7 @@ const home = createRoute({ getParentRoute: () => root, path: '/', beforeLoad: mu
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  // an address of our own, and no other: said to be none, or the router would keep what the address has
+  // only a path of this app; an explicit undefined, or the router keeps the original value
   validateSearch: ({ to }: Record<string, unknown>): { to?: string | undefined } => ({
     to: typeof to === 'string' && /^\/(w\/|$)/.test(to) ? to : undefined,
   }),
@@ -54,7 +54,7 @@ const deployments = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments',
   validateSearch: deploymentsSearch,
-  // part of the shell: a session begins here
+  // part of the first load: most sessions start here
   component: DeploymentsPage,
 })
 

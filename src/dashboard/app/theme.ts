@@ -1,4 +1,4 @@
-/** The kit's theme. Light or dark is the system's, unless the reader chooses. */
+/** The Mantine theme. The system decides between light and dark, unless the user chooses. */
 import { type CSSVariablesResolver, createTheme } from '@mantine/core'
 
 const SANS = 'Inter, ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
@@ -6,7 +6,7 @@ const MONO = 'ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, "Liberat
 
 export const theme = createTheme({
   primaryColor: 'teal',
-  // white on it has a contrast of 5
+  // white text on it has a contrast of 5
   primaryShade: 9,
   autoContrast: true,
   defaultRadius: 'md',
@@ -18,14 +18,14 @@ export const theme = createTheme({
   components: {
     Badge: { defaultProps: { radius: 'sm', tt: 'none', fw: 600 } },
     Modal: { styles: { title: { fontWeight: 650, fontSize: 'var(--mantine-font-size-lg)' } } },
-    // an icon alone says nothing to who can't see it
+    // an icon alone has no name for screen readers
     CloseButton: { defaultProps: { 'aria-label': 'Close' } },
-    // the kit's own grey is too pale
+    // Mantine's grey is too pale
     Notification: { styles: { description: { color: 'var(--mantine-color-dimmed)' } } },
   },
 })
 
-/** On the pale ground that light badges, alerts and buttons have. */
+/** Text colours on the pale background of light badges, alerts and buttons. */
 const TEXT_ON_LIGHT = {
   teal: '#05583f',
   green: '#1e5c2b',
@@ -36,16 +36,16 @@ const TEXT_ON_LIGHT = {
   gray: '#3b4249',
 }
 
-/** In the dark the same ground is a tint of the page's, and what is on it bright. */
+/** Light variants in dark mode: a tint as background and bright text. */
 const darkVariables = (name: string): [string, string][] => [
   [`--mantine-color-${name}-light`, `color-mix(in srgb, var(--mantine-color-${name}-6) 16%, transparent)`],
   [`--mantine-color-${name}-light-hover`, `color-mix(in srgb, var(--mantine-color-${name}-6) 24%, transparent)`],
   [`--mantine-color-${name}-light-color`, `var(--mantine-color-${name}-${name === 'gray' ? 4 : 3})`],
 ]
 
-/** What the kit has too pale to be read: WCAG asks for a contrast of 4.5. */
+/** Colours that Mantine has too pale: WCAG requires a contrast of 4.5. */
 export const cssVariables: CSSVariablesResolver = () => ({
-  // under the pointer it would be paler
+  // Mantine's hover colour would be paler
   variables: { '--mantine-primary-color-filled-hover': '#066650', '--mantine-color-teal-filled-hover': '#066650' },
   light: {
     '--mantine-color-dimmed': '#545b62',

@@ -1,4 +1,4 @@
-/** Around every page of a workspace: what talks to the server in it, the navigation, and what the pages hear of. */
+/** The frame of every workspace page: the API client, the navigation and live updates. */
 import { Alert, AppShell, Burger, Container, Group } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Outlet, useLocation, useParams } from '@tanstack/react-router'
@@ -18,13 +18,13 @@ import { Brand, Navigation } from './navigation.tsx'
 import { OwnerPrompt } from './owner-prompt.tsx'
 import { Palette } from './palette.tsx'
 
-/** ms between two looks whether the server is overloaded */
+/** how often the server's overload state is read */
 const ME_REFRESH_MS = 30_000
 
 export function WorkspaceLayout() {
   const { ws } = useParams({ from: '/w/$ws' })
   const { session } = useSession()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another session sees other things: nothing of the one before may stay
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new session must not see cached data of the previous one
   const api = useMemo(() => createApi(ws), [ws, session])
   useEffect(() => () => api.close(), [api])
   if (!session) return null
@@ -44,7 +44,7 @@ function Shell({ workspace }: { workspace: string }) {
   const there = data !== undefined
   const overload = data?.server.overload
   useRefresh(again, ME_REFRESH_MS)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes behind whoever has chosen a page
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when a page is chosen
   useEffect(close, [pathname])
   useEffect(() => {
     if (there) rememberWorkspace(workspace)
@@ -96,6 +96,6 @@ function Shell({ workspace }: { workspace: string }) {
   )
 }
 
-/** Not a workspace of the caller. */
+/** Whether the caller has no access to the workspace. */
 const isForeign = (error: CombinedError) =>
   ['FORBIDDEN', 'NOT_FOUND', 'VALIDATION_FAILED'].includes(problemOf(error).code)

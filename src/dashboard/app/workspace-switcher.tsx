@@ -1,4 +1,4 @@
-/** Which workspace this is, and the way to the others, for whose credential is for all of them. */
+/** Shows the workspace. Users with an organization-wide key can switch to another. */
 import { Button, Combobox, Group, Stack, Text, UnstyledButton, useCombobox } from '@mantine/core'
 import { useDebouncedValue, useDisclosure } from '@mantine/hooks'
 import { IconCheck, IconPlus, IconSelector } from '@tabler/icons-react'

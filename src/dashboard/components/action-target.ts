@@ -1,4 +1,6 @@
-/** What has to be known of a deployment and of a revision to say what an action on them would do (redeploy-dialog.tsx, interrupt-dialog.tsx). */
+/**
+ * Fields of a deployment and a revision that redeploy-dialog.tsx and interrupt-dialog.tsx need to describe their effects.
+ */
 import { graphql, type ResultOf } from '../api/graphql.ts'
 
 export const actionTargetFragment = graphql(`
@@ -36,7 +38,7 @@ export const targetRevisionFragment = graphql(`
 export type ActionTarget = ResultOf<typeof actionTargetFragment>
 export type TargetRevision = ResultOf<typeof targetRevisionFragment>
 
-/** What the button says of this revision. */
+/** The label of the revision's redeploy button. */
 export const redeployVerb = (
   { activeRevision }: Pick<ActionTarget, 'activeRevision'>,
   { number, id }: Pick<TargetRevision, 'number' | 'id'>,

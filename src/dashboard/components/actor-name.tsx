@@ -1,4 +1,4 @@
-/** Who did something, with a sign of what kind they are. */
+/** The name of an actor, with an icon for its kind. */
 import { IconGitBranch, IconKey, IconRobot, IconServer, IconTerminal2, IconUser } from '@tabler/icons-react'
 import { type FragmentOf, readFragment } from '../api/graphql.ts'
 import { actorFragment } from './actor.ts'

@@ -1,4 +1,4 @@
-/** Who did something, as every document selects it; shown by `ActorName`. */
+/** The fragment of an event's actor. `ActorName` shows it. */
 import { graphql } from '../api/graphql.ts'
 
 export const actorFragment = graphql(`

@@ -1,4 +1,4 @@
-/** The way back up, above a page's heading. */
+/** Breadcrumbs above a page's heading. */
 import { Breadcrumbs as Crumbs } from '@mantine/core'
 import type { ReactNode } from 'react'
 import classes from './breadcrumbs.module.css'

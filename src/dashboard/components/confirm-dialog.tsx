@@ -1,4 +1,4 @@
-/** Asks before something is done, and says where it happens why it could not be. */
+/** Confirms an action, and shows its error in the dialog. */
 import { Modal } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { Outcome } from '../api/use-write.ts'
@@ -8,14 +8,14 @@ interface ConfirmDialogProps {
   opened: boolean
   onClose(): void
   title: string
-  /** what exactly will change */
+  /** the effects of the action */
   children: ReactNode
-  /** the verb on the button, as "Roll back" */
+  /** the button's label, such as "Roll back" */
   verb: string
-  /** it can't be taken back */
+  /** the action can't be undone */
   dangerous?: boolean
-  /** Does it; the dialog closes when that was well. */
-  // biome-ignore lint/suspicious/noExplicitAny: of whatever mutation
+  /** Runs the action. The dialog closes on success. */
+  // biome-ignore lint/suspicious/noExplicitAny: any mutation
   onConfirm(): Promise<Outcome<any>>
   size?: string
 }

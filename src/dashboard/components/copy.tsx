@@ -1,8 +1,8 @@
-/** Copies a text; says so for a moment. Where the browser has no clipboard (http, not localhost) the text is selected instead by hand: no button. */
+/** A button that copies a text. Without the clipboard API (plain http, except localhost) it is hidden. */
 import { ActionIcon, CopyButton, Tooltip } from '@mantine/core'
 import { IconCheck, IconCopy } from '@tabler/icons-react'
 
-/** `what`: for people, as "the address" */
+/** `what`: names the text, as in "the address" */
 export function Copy({ text, what }: { text: string; what: string }) {
   if (!navigator.clipboard) return null
   return (

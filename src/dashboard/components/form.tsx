@@ -1,10 +1,13 @@
-/** Forms: Enter sends them, once at a time, and the first field with which something was wrong gets the focus, so that it is read out. */
+/**
+ * Forms: Enter submits, one submit at a time. After an error the first invalid field gets the focus, so screen readers
+ * read it.
+ */
 import { Alert, Button, Group, Stack } from '@mantine/core'
 import { type ComponentPropsWithoutRef, type ReactNode, useEffect, useRef } from 'react'
 
 interface FormProps extends Omit<ComponentPropsWithoutRef<'form'>, 'onSubmit'> {
   busy: boolean
-  /** what the last try has come to, where it was not well; another one each time */
+  /** the error of the last submit; a new object each time */
   wrong?: unknown
   onSubmit(): Promise<unknown> | undefined
 }
@@ -20,7 +23,7 @@ export function Form({ busy, wrong, onSubmit, children, ...rest }: FormProps) {
       ref={form}
       onSubmit={(event) => {
         event.preventDefault()
-        // of a dialog inside another form, React would tell that one, too
+        // React bubbles the event from a dialog to the form that contains it
         event.stopPropagation()
         if (!busy) void onSubmit()
       }}
@@ -31,19 +34,19 @@ export function Form({ busy, wrong, onSubmit, children, ...rest }: FormProps) {
 }
 
 interface DialogFormProps extends FormProps {
-  /** what is about no field of it */
+  /** the error that belongs to no field */
   said?: ReactNode
-  /** it was no fault: somebody else was faster */
+  /** the error is a conflict with another user's change */
   isConflict?: boolean
-  /** the verb on the button */
+  /** the button's label */
   verb: string
-  /** it can't be taken back */
+  /** the action can't be undone */
   dangerous?: boolean
   disabled?: boolean
   onCancel(): void
 }
 
-/** What stands in a dialog. Where no field of it has `data-autofocus`, its button has the focus first. */
+/** A form in a dialog. The button gets the first focus, unless a field has `data-autofocus`. */
 export function DialogForm({
   said,
   isConflict,

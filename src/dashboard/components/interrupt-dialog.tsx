@@ -1,4 +1,4 @@
-/** Asks before a revision that is in progress is stopped. */
+/** Confirms that a running revision is interrupted. */
 import { Text } from '@mantine/core'
 import { graphql } from '../api/graphql.ts'
 import { useWrite, wrongFragment } from '../api/use-write.ts'

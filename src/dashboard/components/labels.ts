@@ -1,4 +1,4 @@
-/** The words and colours of states: one place, so that every page says the same. */
+/** Labels and colours of states, steps and sources, the same on every page. */
 import type { graphql } from '../api/graphql.ts'
 import type { ReasonCode } from './reason-help.ts'
 
@@ -6,7 +6,7 @@ type RevisionStatus = ReturnType<typeof graphql.scalar<'RevisionStatus'>>
 
 export type Tone = 'good' | 'busy' | 'waiting' | 'bad' | 'quiet'
 
-/** Mantine's colours. */
+/** Mantine colour names. */
 export const TONE_COLORS: Record<Tone, string> = {
   good: 'teal',
   busy: 'blue',
@@ -38,7 +38,7 @@ export const REVISION_STATES: Record<RevisionStatus, State> = {
 
 const WAITING: State = { label: 'Waiting', tone: 'waiting' }
 
-/** With these reasons nobody works on an open revision, whatever its status. The server's list: domain/values/reasons.ts. */
+/** Reasons with which an open revision waits, in any status (list: domain/values/reasons.ts). */
 const WAITING_STATES: Partial<Record<ReasonCode, State>> = {
   WAITING_FOR_WORKER: WAITING,
   WAITING_FOR_LISTENER: WAITING,
@@ -52,11 +52,11 @@ const WAITING_STATES: Partial<Record<ReasonCode, State>> = {
   SERVER_OVERLOADED: WAITING,
 }
 
-/** What a revision's pill says: its status, or that it waits. */
+/** The badge of a revision: its status, or that it waits. */
 export const stateOf = ({ status, reason }: { status: RevisionStatus; reason: ReasonCode | null }): State =>
   (isOpen(status) && reason && WAITING_STATES[reason]) || REVISION_STATES[status]
 
-/** Names of steps, in the words of the states. */
+/** Labels of the steps. */
 export const STEP_LABELS = { PROVISION: 'Prepare', BUILD: 'Build', DEPLOY: 'Deploy' } as const
 
 type DeploymentSource = ReturnType<typeof graphql.scalar<'DeploymentSource'>>
@@ -68,12 +68,12 @@ export const SOURCE_LABELS: Record<DeploymentSource, string> = {
   external_container: 'Image',
 }
 
-/** Whether its work goes on, or is about to. */
+/** Whether the revision is still in progress. */
 export const isOpen = (status: RevisionStatus): boolean =>
   ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'].includes(status)
 
 /**
- * `acme/agents` of a repository's address: of its path the last two, since what is before them (a group, a folder of the server)
- * is the same for most.
+ * The last two parts of a repository's URL, such as `acme/agents`. The parts before (a group or folder) are mostly the
+ * same.
  */
 export const repositoryName = (url: string): string => url.match(/([^/]+\/)?[^/]+?(?=(\.git)?\/?$)/)?.[0] ?? url

@@ -1,4 +1,4 @@
-/** The kit's links and buttons, as links of the router: typed addresses, loaded ahead when they are pointed at. */
+/** Mantine links and buttons as router links: typed, and preloaded on hover. */
 import { Anchor, type AnchorProps, Button, type ButtonProps, NavLink, type NavLinkProps } from '@mantine/core'
 import { createLink } from '@tanstack/react-router'
 import type { AnchorHTMLAttributes, Ref } from 'react'

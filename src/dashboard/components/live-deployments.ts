@@ -1,14 +1,14 @@
 /**
- * What every page hears of: `deploymentsChanged`, the one subscription of a workspace (docs/api-rules.md#what-changes-of-deployments). It is
- * followed by the shell (app/live-updates.tsx) and is in the cache at once, so whatever a page selects of `LiveDeployment`
- * moves by itself. What needs more (which deployments a list has, how many there are) is asked again when
- * `watchDeployments` calls: with the ids that have changed, or with none where everything may be old, as after a pause.
+ * Live deployment changes: the shell's one subscription (app/live-updates.tsx) writes `LiveDeployment` fields to the
+ * cache.
+ * Pages use `watchDeployments` to reload what the fields don't cover, such as a list's members
+ * (docs/api-rules.md#what-changes-of-deployments).
  */
 
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { actorFragment } from './actor.ts'
 
-/** What a list, or the head of a page, shows of a deployment. */
+/** The fields of a deployment that lists and page headers show. */
 export const liveDeploymentFragment = graphql(
   `
     fragment LiveDeployment on Deployment @_unmask {
@@ -91,20 +91,22 @@ export const deploymentsChangedSubscription = graphql(
   [liveDeploymentFragment],
 )
 
-/** What has changed, as it is now. `deploymentIds` that are not among the `deployments` are gone; none: whatever was read before may be old. */
+/**
+ * Changed deployments. Ids without a deployment are deleted; no ids at all: everything may be outdated, as after a pause.
+ */
 export type DeploymentsChange = ResultOf<typeof deploymentsChangedSubscription>['deploymentsChanged']
 
 type Watcher = (change: DeploymentsChange) => void
 
 const watchers = new Set<Watcher>()
 
-/** Answers how to end it. */
+/** Returns the function that stops the watch. */
 export function watchDeployments(watcher: Watcher): () => void {
   watchers.add(watcher)
   return () => watchers.delete(watcher)
 }
 
-/** Called when the cache has it. */
+/** Call this after the cache has the change. */
 export function notifyWatchers(change: DeploymentsChange): void {
   for (const watcher of [...watchers]) watcher(change)
 }

@@ -1,4 +1,4 @@
-/** Who looks at the page, for whatever below it depends on the role: what one may not do isn't offered. */
+/** The signed-in user. Pages hide actions that the user's role does not allow. */
 import { createContext, type ReactNode, useContext } from 'react'
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { actorFragment } from './actor-name.tsx'
@@ -42,14 +42,14 @@ export type Me = ResultOf<typeof meQuery>['me']
 const RANKS = ['viewer', 'deployer', 'admin'] as const
 const Context = createContext<Me | null>(null)
 
-/** `me`: null while it is not known, when nothing may be done. */
+/** `me`: null while loading; then no action is allowed. */
 export function MeProvider({ me, children }: { me: Me | null; children: ReactNode }) {
   return <Context value={me}>{children}</Context>
 }
 
 export const useMe = (): Me | null => useContext(Context)
 
-/** Whether the reader has at least this role: `{useMay('deployer') && <Button …>}`. The server decides in any case. */
+/** Whether the user has at least this role: `{useHasRole('deployer') && <Button …>}`. The server checks it too. */
 export function useHasRole(least: (typeof RANKS)[number]): boolean {
   const me = useMe()
   return me !== null && RANKS.indexOf(me.role as 'viewer') >= RANKS.indexOf(least)

@@ -1,4 +1,4 @@
-/** The frame of every page: its heading (also the document's title), what can be done with it, and what it says while and when there is nothing to show. */
+/** The frame of every page (heading, document title, actions), and its states: loading, error, empty, not found. */
 import { Alert, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { IconAlertTriangle, IconCompass, IconPlugConnectedX } from '@tabler/icons-react'
 import { type ReactNode, useEffect, useRef } from 'react'
@@ -8,11 +8,11 @@ import { isNotFound, isTransient, type Problem, problemOf } from '../api/problem
 
 interface PageProps {
   title: string
-  /** beside the heading: badges and the like */
+  /** next to the heading */
   badges?: ReactNode
-  /** above it: the way back up */
+  /** above the heading */
   breadcrumbs?: ReactNode
-  /** below it: a line about what this is */
+  /** below the heading: one line that explains the page */
   description?: ReactNode
   actions?: ReactNode
   children: ReactNode
@@ -46,10 +46,9 @@ export function Page({ title, badges: beside, breadcrumbs: above, description: b
   )
 }
 
-/** ms between two tries */
 const RETRY_MS = 4_000
 
-/** What a page shows instead of itself when it couldn't be read; asks again by itself. */
+/** The error state of a page. Transient errors are retried automatically. */
 export function PageError({ error, retry }: { error: CombinedError | Problem; retry?: () => void }) {
   const wrong = 'graphQLErrors' in error ? problemOf(error) : error
   const { state } = useConnection()
@@ -59,7 +58,7 @@ export function PageError({ error, retry }: { error: CombinedError | Problem; re
   useEffect(() => {
     if (!passes) return
     if (state === 'live') again.current?.()
-    // where nothing is followed yet, or what was asked for was lost alone, nobody says when it is back
+    // without a subscription no event reports that the server is back
     const timer = setInterval(() => again.current?.(), RETRY_MS)
     return () => clearInterval(timer)
   }, [state, passes])
@@ -101,7 +100,7 @@ export function NotFound({ children }: { children?: ReactNode }) {
   )
 }
 
-/** A list that has nothing in it: what would be here, and how to begin. */
+/** The empty state of a list: what it will show, and how to start. */
 export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
   return (
     <Stack align="center" gap="xs" py={64} ta="center">
@@ -116,12 +115,12 @@ export function Empty({ title, children, action }: { title: string; children?: R
   )
 }
 
-/** What stands where rows will be. */
+/** Placeholders for rows. */
 export function Loading({ rows = 6 }: { rows?: number }) {
   return (
     <Stack gap="xs" role="status" aria-busy aria-label="Loading">
       {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
+        // biome-ignore lint/suspicious/noArrayIndexKey: all rows are equal
         <Skeleton key={row} height={36} />
       ))}
     </Stack>

@@ -1,16 +1,16 @@
-/** The buttons below one page of a list that is read by cursor. */
+/** First and next buttons of a list that is paged by cursor. */
 import { Button } from '@mantine/core'
 
 interface PagingProps {
-  /** the cursor that the page begins behind; null: it is the first */
+  /** the cursor before the page; null: the first page */
   after: string | null
   pageInfo: { hasNextPage: boolean; endCursor: string | null }
   onAfter(after: string | null): void
-  /** what the buttons say */
+  /** the buttons' labels */
   labels?: readonly [first: string, next: string]
 }
 
-/** Nothing where all of it is on one page. */
+/** Shows nothing when the list fits on one page. */
 export function Paging({ after, pageInfo, onAfter, labels: [first, next] = ['Newest', 'Older'] }: PagingProps) {
   if (!pageInfo.hasNextPage && after === null) return null
   return (

@@ -1,10 +1,10 @@
-/** A query and what it is shown as: waiting, wrong, or there. What was shown stays while it is read again. */
+/** Shows a query's loading state, error or data. Old data stays visible during a reload. */
 import type { ReactNode } from 'react'
 import type { CombinedError } from 'urql'
 import { Loading, PageError } from './page.tsx'
 
 interface QueryViewProps<Data> {
-  /** the first two of what `useQuery` answers */
+  /** the first two results of `useQuery` */
   query: readonly [
     { data?: Data; error?: CombinedError; fetching: boolean },
     (options?: { requestPolicy: 'network-only' }) => void,

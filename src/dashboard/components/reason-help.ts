@@ -1,4 +1,4 @@
-/** What somebody can do about a reason: the way out, beside what the server says of this very case. The compiler asks for each. */
+/** What a user can do about each reason, next to the server's message. The type requires an entry per reason. */
 import type { graphql } from '../api/graphql.ts'
 
 export type ReasonCode = ReturnType<typeof graphql.scalar<'Reason'>>
@@ -10,7 +10,7 @@ const OPERATOR = 'Whoever runs this server has to look at it.'
 const CLUSTER = 'Whoever runs the cluster has to look at it.'
 const NO_ACTION = 'Nobody has to do anything.'
 
-/** Null: the message alone says it. */
+/** null: the message needs no advice */
 export const REASON_HELP: Record<ReasonCode, string | null> = {
   ARTIFACT_LOST: 'Redeploy it: that builds it again.',
   BUILDER_SILENT: 'Start a builder, or look at what keeps it from reaching this server.',
@@ -76,7 +76,7 @@ export const REASON_HELP: Record<ReasonCode, string | null> = {
   WORKER_LOST: OPERATOR,
 }
 
-/** What is mended in the settings of the deployment. */
+/** Reasons that the deployment's settings can fix. */
 export const FIXED_IN_SETTINGS: ReadonlySet<ReasonCode> = new Set([
   'CLONE_FAILED',
   'CONFIG_INVALID',

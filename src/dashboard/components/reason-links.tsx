@@ -1,4 +1,4 @@
-/** From what went wrong to where one sees why, or mends it: links of a `Reason`. */
+/** Links from a reason to its log and to the settings that fix it. */
 import { useParams } from '@tanstack/react-router'
 import { LinkTo } from './links.tsx'
 import { FIXED_IN_SETTINGS, type ReasonCode } from './reason-help.ts'
@@ -6,9 +6,9 @@ import { FIXED_IN_SETTINGS, type ReasonCode } from './reason-help.ts'
 interface WaysOnProps {
   deploymentId: string
   reason: ReasonCode | null
-  /** whose log says more; null: none does */
+  /** the revision with the log; null: no log helps */
   revisionId: string | null
-  /** absent: the one that its page opens by itself */
+  /** absent: the log that the page opens by default */
   log?: 'build' | 'deploy'
 }
 

@@ -1,4 +1,4 @@
-/** Why something is not as it should be: in words, since when, what to do about it, and the code for whoever searches. */
+/** Shows why something waits or failed: message, since when, what to do, and the reason code for a search. */
 import { Alert, Code, Group, Text } from '@mantine/core'
 import { IconAlertTriangle, IconClock, IconInfoCircle } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
@@ -8,13 +8,13 @@ import { REASON_HELP, type ReasonCode } from './reason-help.ts'
 import { Elapsed } from './time.tsx'
 
 interface ReasonProps {
-  /** Null: nothing is wrong. Then nothing is shown. */
+  /** null: nothing is wrong, and nothing is shown */
   message: string | null
   reason: ReasonCode | null
   /** ISO 8601 */
   since?: string | null
   tone: Tone
-  /** what can be done at once */
+  /** buttons for a fix */
   actions?: ReactNode
 }
 
@@ -29,7 +29,7 @@ const ICONS = {
 export function Reason({ message, reason, since, tone, actions }: ReasonProps) {
   if (message === null && reason === null) return null
   const Icon = ICONS[tone]
-  // below its first line is what the program printed last
+  // lines after the first are the program's last output
   const [said, ...printed] = message?.split('\n') ?? []
   const way = reason && REASON_HELP[reason]
   return (

@@ -1,4 +1,4 @@
-/** Asks before a revision is run again, with what exactly would change against what serves. */
+/** Confirms a redeploy or rollback, and shows what changes compared with the active revision. */
 import { Alert, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
@@ -61,7 +61,7 @@ export function RedeployDialog({ deployment, revision, onClose }: RedeployDialog
       size="lg"
       title={`${verb === 'Roll back' ? 'Roll back to' : 'Redeploy'} #${revision.number}?`}
       verb={verb}
-      // what was shown is what is done: if somebody has changed the deployment since, nothing is
+      // fails if the deployment changed since the dialog opened
       onConfirm={() => write({ input: { deploymentId: deployment.id, revisionId: revision.id, ifVersion: version } })}
     >
       <Stack gap="md">

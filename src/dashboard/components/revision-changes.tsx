@@ -1,4 +1,4 @@
-/** What differs between two revisions, part by part: the same before somebody rolls back as on the page that compares two. */
+/** The differences between two revisions, for the rollback dialog and the compare page. */
 import { Badge, Group, Stack, Table, Text } from '@mantine/core'
 import { diffWordsWithSpace } from 'diff'
 import type { ReactNode } from 'react'
@@ -94,7 +94,7 @@ export function RevisionChanges({
 function Fields({ title, differences }: { title: string; differences: Difference[] }) {
   return (
     <section aria-label={title}>
-      {/* a part with one field of its own name says it once */}
+      {/* one field with the name of its part: the name is shown once */}
       {differences.some(({ field }) => fieldName(field) !== title) && (
         <Text fw={600} size="sm" mb={4}>
           {title}
@@ -118,7 +118,7 @@ function Fields({ title, differences }: { title: string; differences: Difference
   )
 }
 
-/** Characters of texts that stand beside each other, and below each other. Those that are longer, or have lines, are compared word by word. */
+/** Length up to which old and new text stand side by side, or stacked. Longer or multi-line text gets a word diff. */
 const MAX_SIDE_BY_SIDE_CHARS = 40
 const MAX_STACKED_CHARS = 200
 
@@ -130,11 +130,11 @@ function Change({ field, from, to }: Pick<Difference, 'field' | 'from' | 'to'>) 
     return (
       <div className={classes.text}>
         {diffWordsWithSpace(from, to).map(({ value, added, removed }, i) => {
-          // biome-ignore lint/suspicious/noArrayIndexKey: they are made anew together
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts are always rendered together
           if (added) return <ins key={i}>{value}</ins>
-          // biome-ignore lint/suspicious/noArrayIndexKey: they are made anew together
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts are always rendered together
           if (removed) return <del key={i}>{value}</del>
-          // biome-ignore lint/suspicious/noArrayIndexKey: they are made anew together
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts are always rendered together
           return <span key={i}>{value}</span>
         })}
       </div>

@@ -1,4 +1,4 @@
-/** What a revision is made of, in one line: its commit with what that says, its image, or its upload. */
+/** The source of a revision in one line: its commit and message, its image, or its upload. */
 import { Code, Group, Text, Tooltip } from '@mantine/core'
 import { IconGitCommit, IconPackage, IconUpload } from '@tabler/icons-react'
 

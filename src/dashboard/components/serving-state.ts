@@ -1,4 +1,4 @@
-/** What answers for a deployment now, in a word and with its replicas. */
+/** What serves a deployment now: a label, with ready and desired replicas. */
 import { isOpen, type Tone } from './labels.ts'
 
 interface ServingInput {

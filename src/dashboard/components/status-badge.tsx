@@ -1,6 +1,6 @@
 /**
- * A state in a word and a colour; what moves has a pulse. The word says it all: no state is told by its colour alone. Plain, not
- * one of the kit's parts: a list has a hundred of them, and is scrolled through.
+ * A state as a label and a colour; a pulse marks running work. The label alone says everything.
+ * Plain elements, not Mantine's: a list scrolls through hundreds of badges.
  */
 
 import { stateOf, type Tone } from './labels.ts'
@@ -21,7 +21,7 @@ export function StateBadge({ label: word, tone, title }: StateBadgeProps) {
   )
 }
 
-/** Of a revision. */
+/** The badge of a revision. */
 export function StatusBadge({ status, reason }: Parameters<typeof stateOf>[0]) {
   return <StateBadge {...stateOf({ status, reason })} />
 }

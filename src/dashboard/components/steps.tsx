@@ -1,4 +1,4 @@
-/** How the work on a revision went: each step with how long it waited and took, how often it was tried, and how it ended. */
+/** The steps of a revision: waiting time, duration, tries and outcome. */
 import { Badge, Group, Loader, Text } from '@mantine/core'
 import { IconCircleCheckFilled, IconCircleDashed, IconCircleMinus, IconCircleXFilled } from '@tabler/icons-react'
 import { type FragmentOf, graphql, type ResultOf, readFragment } from '../api/graphql.ts'
@@ -29,7 +29,7 @@ type Step = ResultOf<typeof stepsFragment>['steps'][number]
 
 const OUTCOMES = { succeeded: 'succeeded', failed: 'failed', cancelled: 'was cancelled' } as const
 
-/** Of the newest attempt; nothing where there are none. */
+/** Shows the newest attempt's steps; nothing when there are none. */
 export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment> }) {
   const { steps, queuePosition, ...state } = readFragment(stepsFragment, revision)
   const waits = stateOf(state).tone === 'waiting'
@@ -59,7 +59,7 @@ export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment>
   )
 }
 
-/** `waits`: a step that somebody has taken waits nevertheless, as for its turn on a machine. */
+/** `waits`: the claimed step waits, for example for a build slot. */
 function StepIcon({ step: { kind, outcome, startedAt }, waits }: { step: Step; waits: boolean }) {
   const isBusy = startedAt && !waits
   const label = outcome ? `${STEP_LABELS[kind]} ${OUTCOMES[outcome]}` : isBusy ? 'under way' : 'waiting'
@@ -71,7 +71,7 @@ function StepIcon({ step: { kind, outcome, startedAt }, waits }: { step: Step; w
   return <IconCircleDashed size={18} aria-label={label} />
 }
 
-/** ms that are worth a word */
+/** shorter waits are not shown */
 const MIN_WAIT_SHOWN_MS = 1_000
 
 function StepTime({ step, queuePosition }: { step: Step; queuePosition: number | null }) {

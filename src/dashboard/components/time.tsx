@@ -1,4 +1,4 @@
-/** Moments and spans, in words that go on by themselves: one clock for all of them, and it stands still in a hidden tab. */
+/** Times and durations that update themselves. One clock serves all of them, and stops in a hidden tab. */
 import { useSyncExternalStore } from 'react'
 
 const TICK_MS = 1_000
@@ -23,14 +23,14 @@ function watch(onTick: () => void): () => void {
   }
 }
 
-/** What `of` makes of the time, asked again each second: the component is rendered only when that is another text. */
+/** Re-renders the component only when the text of `of(now)` changes. `of` runs each second. */
 const useClock = (of: (now: number) => string): string => useSyncExternalStore(watch, () => of(now))
 
 const MINUTE_S = 60
 const HOUR_S = 60 * MINUTE_S
 const DAY_S = 24 * HOUR_S
 
-/** `seconds`: of a span. Two units at most: `48 s`, `3 min 20 s`, `2 h 5 min`, `4 d`. */
+/** At most two units: `48 s`, `3 min 20 s`, `2 h 5 min`, `4 d`. */
 function span(seconds: number): string {
   const s = Math.max(0, Math.floor(seconds))
   if (s < MINUTE_S) return `${s} s`
@@ -45,12 +45,12 @@ function pair(s: number, large: number, one: string, small: number, other: strin
   return `${Math.floor(s / large)} ${one}${rest ? ` ${rest} ${other}` : ''}`
 }
 
-/** ms of a span that is over, for steps: `0.4 s`, `12.3 s`, then as `span`. */
+/** A finished step's duration, from ms: `0.4 s`, `12.3 s`, then like `span`. */
 export const duration = (ms: number): string => (ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : span(ms / 1000))
 
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 
-/** `at`: ISO 8601. In the reader's own zone, whole. */
+/** The full time in the user's time zone. `at`: ISO 8601. */
 export const fullTime = (at: string): string => FULL.format(new Date(at))
 
 const JUST_NOW_S = 5
@@ -62,7 +62,7 @@ function agoOf(at: number, now: number): string {
     : `${span(seconds < MINUTE_S ? Math.floor(seconds / 5) * 5 : seconds).replace(/ \d+ (s|min)$/, '')} ago`
 }
 
-/** `3 min ago`; the whole time as its title. `at`: ISO 8601. */
+/** `3 min ago`, with the full time as tooltip. `at`: ISO 8601. */
 export function TimeAgo({ at }: { at: string }) {
   const time = Date.parse(at)
   const text = useClock((now) => agoOf(time, now))
@@ -73,7 +73,7 @@ export function TimeAgo({ at }: { at: string }) {
   )
 }
 
-/** How long something has gone on by now: `48 s`. `since`: ISO 8601. */
+/** The time since `since` (ISO 8601): `48 s`. */
 export function Elapsed({ since }: { since: string }) {
   const time = Date.parse(since)
   const text = useClock((now) => span((now - time) / 1000))

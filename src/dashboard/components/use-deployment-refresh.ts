@@ -1,8 +1,7 @@
-/** Reads again what is shown of one deployment, soon after something of it has changed; in a tab that nobody looks at once, when somebody does. */
+/** Reloads a page's data when its deployment changes. A hidden tab reloads when it becomes visible. */
 import { useEffect, useRef } from 'react'
 import { watchDeployments } from './live-deployments.ts'
 
-/** ms between two looks at what changes at once */
 const MIN_INTERVAL_MS = 250
 
 export function useDeploymentRefresh(deploymentId: string, again: () => unknown): void {

@@ -1,7 +1,10 @@
-/** What was shown of something, while it is read again: a write makes the cache forget parts of it, and neither a page nor a dialog shall vanish for that. */
+/**
+ * Keeps the last value while it is read again. A write invalidates parts of the cache, and open pages and dialogs must
+ * not vanish.
+ */
 import { useRef } from 'react'
 
-/** `now`: what has been read of the one with this id; nothing: it is not there, or not yet. */
+/** `now`: the current value; null or undefined while it is not loaded. */
 export function useLastValue<T extends { id: string }>(id: string, now: T | null | undefined): T | null {
   const kept = useRef<T | null>(null)
   if (now?.id === id) kept.current = now

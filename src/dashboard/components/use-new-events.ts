@@ -1,4 +1,4 @@
-/** Tells a list of events that there is something new: from the live log, a few times a second at most. */
+/** Reports new events to a list, at most once per interval. */
 import { useEffect, useRef } from 'react'
 import { useSubscription } from 'urql'
 import { graphql, type VariablesOf } from '../api/graphql.ts'
@@ -11,10 +11,9 @@ const eventsSubscription = graphql(`
   }
 `)
 
-/** ms between two looks */
 const MIN_INTERVAL_MS = 1_000
 
-/** `onNews` null: nobody has to be told. */
+/** `onNews`: null turns the subscription off. */
 export function useNewEvents(
   { types, deploymentId }: Pick<VariablesOf<typeof eventsSubscription>, 'types' | 'deploymentId'>,
   onNews: (() => void) | null,

@@ -1,4 +1,4 @@
-/** Reads again, every so often, what moves without an event; not in a tab that nobody looks at. */
+/** Reloads data that has no events at an interval, in visible tabs only. */
 import { useEffect } from 'react'
 
 export function useRefresh(again: (options: { requestPolicy: 'network-only' }) => void, ms: number): void {

@@ -1,4 +1,4 @@
-/** Where a folder or a tarball of this machine is dropped, or chosen. */
+/** The drop zone and file pickers for a source folder or tarball. */
 import { Button, FileButton, Group, Stack, Text } from '@mantine/core'
 import { IconFolderUp } from '@tabler/icons-react'
 import { type ChangeEvent, type DragEvent, useRef, useState } from 'react'
@@ -27,7 +27,7 @@ export function DropSource({ source, onSource }: DropSourceProps) {
     void droppedSource(event.dataTransfer).then(take, () => setWrong('This could not be read.'))
   }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: what can be dropped here can be chosen by the buttons in it
+    // biome-ignore lint/a11y/noStaticElementInteractions: the buttons inside offer the same by keyboard
     <div
       className={classes.drop}
       data-over={isOver || undefined}

@@ -1,13 +1,13 @@
-/** What somebody has dropped on the page, or chosen: one tarball, or the files of a folder. */
+/** A dropped or chosen source: one tarball, or the files of a folder. */
 import { isExcluded, isTarball, type SourceFile } from './tarball.ts'
 
 export interface Source {
-  /** of the folder or the file */
+  /** the folder's or file's name */
   name: string
-  /** null: it is a tarball already */
+  /** null: the source is a tarball */
   files: SourceFile[] | null
   tarball: File | null
-  /** bytes, before anything is packed */
+  /** unpacked size in bytes */
   size: number
 }
 
@@ -18,7 +18,7 @@ function folderSource(name: string, all: SourceFile[]): Source {
   return { name, files, tarball: null, size: files.reduce((sum, { file }) => sum + file.size, 0) }
 }
 
-/** Null: there is nothing of use in it. */
+/** Returns null when nothing usable was dropped. */
 export async function droppedSource(transfer: DataTransfer): Promise<Source | null> {
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? [])
   const [only] = entries
@@ -31,7 +31,7 @@ export async function droppedSource(transfer: DataTransfer): Promise<Source | nu
   return folderSource(name, (await Promise.all(root.map((entry) => filesOf(entry, '')))).flat())
 }
 
-/** Of a file input; of a folder each file knows where it is in it. */
+/** Reads a file input. In a folder input, each file knows its relative path. */
 export function chosenSource(chosen: FileList): Source | null {
   const [first] = chosen
   if (!first) return null
@@ -58,7 +58,7 @@ async function filesOf(entry: FileSystemEntry, above: string): Promise<SourceFil
 async function entriesOf(entry: FileSystemEntry): Promise<FileSystemEntry[]> {
   const reader = (entry as FileSystemDirectoryEntry).createReader()
   const all: FileSystemEntry[] = []
-  // it gives a hundred at a time
+  // the reader returns at most 100 entries per call
   for (;;) {
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
     if (some.length === 0) return all

@@ -1,23 +1,20 @@
-/**
- * A folder as a gzipped tarball, made in the browser: headers of POSIX ustar, which every tar reads, and the browser's own gzip.
- * Who drops a tarball sends that as it is.
- */
+/** Packs a folder into a gzipped tarball in the browser: POSIX ustar headers and the browser's gzip. */
 
 export interface SourceFile {
-  /** below the folder, with slashes */
+  /** relative to the folder, with slashes */
   path: string
   file: File
 }
 
 const BLOCK_BYTES = 512
-/** Folders that a build makes anew, or that are no source. */
+/** Build output, dependencies and repository data: never uploaded. */
 const EXCLUDED = ['node_modules', '.git', '.venv', '__pycache__']
 
 export const isTarball = ({ name }: File): boolean => /\.(tgz|tar\.gz)$/.test(name)
 
 export const isExcluded = (path: string): boolean => path.split('/').some((part) => EXCLUDED.includes(part))
 
-/** Throws an Error for people when a path is too long. */
+/** Throws an Error with a message for users when a path is too long. */
 export async function pack(files: readonly SourceFile[]): Promise<Blob> {
   const parts: BlobPart[] = []
   for (const { path, file } of files) {
@@ -42,7 +39,7 @@ function header(path: string, size: number, mtime: number): Uint8Array<ArrayBuff
   octal(116, 8, 0)
   octal(124, 12, size)
   octal(136, 12, mtime)
-  // the sum is made with blanks in its own place
+  // the checksum counts its own field as blanks
   put(148, '        ')
   put(156, '0')
   put(257, 'ustar\u000000')
@@ -52,7 +49,7 @@ function header(path: string, size: number, mtime: number): Uint8Array<ArrayBuff
   return block
 }
 
-/** A name has 100 bytes, and what stands in front of its slash 155. */
+/** ustar limits: name 100 bytes, prefix before a slash 155 bytes. */
 function splitPath(path: string): [prefix: string, name: string] {
   const bytes = (text: string) => new TextEncoder().encode(text).length
   if (bytes(path) <= 100) return ['', path]

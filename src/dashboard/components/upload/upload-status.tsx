@@ -1,4 +1,4 @@
-/** How far a source is on its way to the server. */
+/** The progress of an upload. */
 import { Progress, Stack, Text } from '@mantine/core'
 import type { UploadProgress } from './use-upload.ts'
 

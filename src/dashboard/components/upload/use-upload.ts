@@ -1,4 +1,4 @@
-/** Sends a source to the server, for a deployment of uploads: packed here, to an address that is good for this once. */
+/** Packs a source and uploads it to a one-time URL of the deployment. */
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { createProblem, type Problem } from '../../api/problem.ts'
@@ -22,13 +22,13 @@ const uploadUrlMutation = graphql(
   [wrongFragment],
 )
 
-/** What is under way; null: nothing. `sent`: from 0 to 1. */
+/** null: no upload is running. `sent`: from 0 to 1. */
 export type UploadProgress = { doing: 'packing' | 'uploading'; sent?: number } | null
 
-/** `objectPath`: what the deployment is told then, as `sourceTarballPath`. */
+/** `objectPath`: the deployment's new `sourceTarballPath` */
 export type UploadOutcome = { ok: true; objectPath: string } | { ok: false; problem: Problem }
 
-/** It never throws. */
+/** `upload` never throws. */
 export function useUpload(): [
   send: (deploymentId: string, source: Source) => Promise<UploadOutcome>,
   sending: UploadProgress,
@@ -58,10 +58,10 @@ export function useUpload(): [
   return [send, sending]
 }
 
-/** Answers null, or what went wrong, for people. */
+/** Returns null, or an error message for the user. */
 function put(uploadUrl: string, body: Blob, onSent: (sent: number) => void): Promise<string | null> {
   const { pathname, search } = new URL(uploadUrl)
-  // whatever the server thinks that it is called: this page may talk to where it came from alone
+  // the page's policy allows requests to its own origin only, so the URL's host is ignored
   if (!pathname.startsWith('/v1/uploads/'))
     return Promise.resolve(
       'This server keeps uploads in a bucket, which no page may write to: send the source by the API, as CI does (upload-url, PUT, then source_tarball_path).',
@@ -82,7 +82,7 @@ function errorDetail(answer: string): string {
     const { detail } = JSON.parse(answer) as { detail?: unknown }
     if (typeof detail === 'string') return detail
   } catch {
-    // no answer of ours
+    // not JSON: a proxy answered
   }
   return 'The server did not take the upload. Try again.'
 }

@@ -20,7 +20,7 @@ function filterOf({ all, about, since, who, deployment }: ActivitySearch, now: D
 export default function ActivityPage() {
   const search = useSearch({ from: '/w/$ws/activity' })
   const navigate = useNavigate({ from: '/w/$ws/activity' })
-  // a span ends when the page was opened, or asked for something else
+  // a range ends at the time when the page or filter was opened
   const filter = useMemo(() => filterOf(search, new Date()), [search])
   const show = (next: ActivitySearch) => void navigate({ search: next })
   return (

@@ -1,4 +1,4 @@
-/** Chooses whose acts are shown: of those who did something lately. Who did it longer ago is chosen by a click on the name in the list. */
+/** Filters by actor, among recently active ones. For older actors, click the name in the list. */
 import { Select } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'

@@ -1,4 +1,4 @@
-/** Chooses the deployment whose acts are shown, searched by its name at the server. */
+/** Filters by deployment. The server searches by name. */
 import { Select } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
@@ -25,7 +25,7 @@ const findQuery = graphql(`
   }
 `)
 
-/** ms that typing rests before it is asked for */
+/** pause in typing before a search */
 const DEBOUNCE_MS = 150
 
 interface OfDeploymentProps {
@@ -42,9 +42,9 @@ export function DeploymentFilter({ deployment, onDeployment }: OfDeploymentProps
     variables: { id: deployment ?? '' },
     pause: deployment === undefined,
   })
-  // of what is gone nothing but its acts is left
+  // a deleted deployment has events, but no name
   const chosen = deployment && { id: deployment, name: own?.deployment?.name ?? 'One deployment' }
-  // what is chosen stands in the box, too: nobody has typed it
+  // the input also shows the chosen name, which was not typed
   const variables = { text: text === '' || (chosen && text === chosen.name) ? null : text }
   const [{ data }] = useQuery({ query: findQuery, variables, pause: !wasOpened, requestPolicy: 'cache-and-network' })
   const found = new Map((data?.deployments.nodes ?? []).map(({ id, name }) => [id, name]))
@@ -62,7 +62,7 @@ export function DeploymentFilter({ deployment, onDeployment }: OfDeploymentProps
       onDropdownOpen={() => setOpened(true)}
       searchValue={typed}
       onSearchChange={setTyped}
-      // the server has found them
+      // the server has filtered already
       filter={({ options }) => options}
       value={deployment ?? null}
       onChange={(value) => onDeployment(value ?? undefined)}

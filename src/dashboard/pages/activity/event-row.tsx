@@ -1,4 +1,4 @@
-/** One act as a sentence, with links to what it is about. */
+/** One action as a sentence with links. */
 import { Group, Text, UnstyledButton } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
 import { ActorName } from '../../components/actor-name.tsx'
@@ -12,7 +12,7 @@ import { revisionSentence, sentenceOf } from './sentences.ts'
 
 interface EventRowProps {
   act: ActivityEntry
-  /** shows what this actor did alone */
+  /** filters by this actor */
   onWho(subject: string): void
 }
 
@@ -20,7 +20,7 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
   const { type, changed, message, occurredAt, revision } = event
   const isMove = type === 'revision.status'
   const verb = isMove ? revisionSentence(event) : sentenceOf(type, changed)
-  // what somebody rolled out, and what has become of it
+  // the rolled-out revision, with its current status
   const rollout = made ?? (isMove && verb !== null ? revision : null)
   const said = message ?? rollout?.commitMessage ?? rollout?.sourceRevisionConfig.imageUri
   return (
@@ -79,7 +79,7 @@ function Actor({ actor, onWho }: { actor: EventData['actor']; onWho: EventRowPro
   )
 }
 
-/** `last`: nothing follows. */
+/** `last`: no "of" follows. */
 function Revision({ event, revision, last }: { event: EventData; revision: EventData['revision']; last?: boolean }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const words = revision ? `revision ${revision.number}` : 'a revision'
@@ -101,7 +101,7 @@ function Revision({ event, revision, last }: { event: EventData; revision: Event
   )
 }
 
-/** To what this revision has changed; nothing was before the first one. */
+/** A link to the revision's changes; the first revision has none. */
 function ChangesLink({
   event: { deployment },
   revision,
@@ -124,7 +124,7 @@ function ChangesLink({
   )
 }
 
-/** What it was done to: a link where there is something to go to. */
+/** The event's object, as a link when it still exists. */
 function Subject({ event: { deployment, subjectName } }: { event: EventData }) {
   const { ws } = useParams({ from: '/w/$ws' })
   if (deployment)

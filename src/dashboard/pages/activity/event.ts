@@ -1,4 +1,4 @@
-/** What is shown of an event. */
+/** The fields of an event. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { actorFragment } from '../../components/actor.ts'
 

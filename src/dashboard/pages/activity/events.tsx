@@ -1,4 +1,4 @@
-/** A page of the activity, by day, newest first; the first one is read anew when something has happened. */
+/** One page of events by day, newest first. The first page reloads when new events arrive. */
 import { Button, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
@@ -55,11 +55,11 @@ function dayOf(at: string): string {
 
 interface EventsProps {
   filter: EventsFilter
-  /** whether who signed in is among them */
+  /** include sign-ins */
   showSignIns: boolean
-  /** where the page begins; null: at the newest */
+  /** the cursor before the page; null: the newest events */
   after?: string | null
-  /** the day that stands above it already */
+  /** the last day heading above this page */
   day?: string | null
   onWho(subject: string): void
 }

@@ -1,4 +1,4 @@
-/** What of the activity is shown. Everything stands in the address. */
+/** The filters of the activity. The address holds all of them. */
 import { Group, NativeSelect, SegmentedControl } from '@mantine/core'
 import classes from './activity.module.css'
 import { ActorFilter } from './actor-filter.tsx'
@@ -13,7 +13,7 @@ const SINCE_LABELS: Record<Since, string> = {
   week: 'In the last week',
 }
 
-/** A family as a whole, then each of its types. */
+/** An option for the whole family, then one per event type. */
 const groupOf = ([family, { label, types }]: [string, { label: string; types: readonly string[] }]) => {
   const own = EVENT_TYPES.filter((type) => types.includes(`${type.split('.')[0]}.*`))
   const items = own.map((type) => ({ value: type, label: typeLabel(type) }))

@@ -1,25 +1,25 @@
-/** Events that tell of one act are shown as one: a write of a deployment and the revision that it made, and what somebody did again and again. Pure. */
+/** Merges events of one action: a write with the revision that it created, and repeated sign-ins. Pure. */
 import type { EventData } from './event.ts'
 
 export interface ActivityEntry {
   event: EventData
-  /** the revision that it made */
+  /** the revision that the event created */
   made: EventData['revision']
-  /** so often, one after the other; the newest is the `event` */
+  /** count of consecutive equal events; `event` is the newest */
   times: number
 }
 
-/** What goes along with a deployment, and is said by it. */
+/** Side effects of a deployment's creation, which is shown itself. */
 const HIDDEN_TYPES = ['tracing_project.created', 'tracing_project.deleted', 'tag.created']
 const WRITE_TYPES = ['deployment.created', 'deployment.updated']
 
 const isRevisionStart = ({ type, from }: EventData) => type === 'revision.status' && from === null
 
-/** `events`: newest first. `signIns`: also who came in, which changes nothing. */
+/** `events`: newest first. `signIns`: include sign-ins, which change nothing. */
 export function groupEvents(events: readonly EventData[], signIns = true): ActivityEntry[] {
   const told = new Set<EventData>()
   const acts = events.map((event, i): ActivityEntry => {
-    // the revision comes right behind, so it stands just above
+    // the list is newest first, so the created revision is the element before
     const above = events[i - 1]
     const isIts =
       above &&
@@ -41,7 +41,7 @@ export function groupEvents(events: readonly EventData[], signIns = true): Activ
   }, [])
 }
 
-/** Nobody wants to read of each time that somebody signed in. Of another day it is another line. */
+/** Repeated sign-ins of one actor on one day are one line. */
 const isRepeatedSignIn = (last: EventData, { type, actor, occurredAt }: EventData): boolean =>
   type === 'session.created' &&
   last.type === type &&

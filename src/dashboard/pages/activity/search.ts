@@ -1,6 +1,6 @@
-/** What of the activity is shown, as it stands in the address. Pure. */
+/** The activity page's query string. Pure. */
 
-/** What the events are about: families of types, by the word before the dot. */
+/** Families of event types. */
 export const ABOUT = {
   deployment: { label: 'Deployments', types: ['deployment.*', 'secret.*', 'tracing_project.*'] },
   revision: { label: 'Revisions', types: ['revision.*'] },
@@ -11,7 +11,7 @@ export const ABOUT = {
 } as const
 export type About = keyof typeof ABOUT
 
-/** Each answers when it began, in the reader's own day. */
+/** The start of each range, in the user's time zone. */
 export const SINCE = {
   hour: (now: Date) => new Date(now.getTime() - 3_600_000),
   today: (now: Date) => dayBefore(now, 0),
@@ -20,18 +20,18 @@ export const SINCE = {
 } as const
 export type Since = keyof typeof SINCE
 
-/** Days are not 24 hours where clocks are put forward. */
+/** A day is not 24 hours when clocks change. */
 const dayBefore = (now: Date, days: number) => new Date(now.getFullYear(), now.getMonth(), now.getDate() - days)
 
 export interface ActivitySearch {
-  /** also what the work did by itself, and who came in; absent: what somebody changed */
+  /** true: also system events and sign-ins; absent: decisions only */
   all?: true
-  /** a family, or one type of event */
+  /** a family or one event type */
   about?: About | `${string}.${string}`
   since?: Since
-  /** the subject of an actor */
+  /** an actor's subject */
   who?: string
-  /** the id of a deployment */
+  /** a deployment's id */
   deployment?: string
 }
 
@@ -39,13 +39,13 @@ const oneOf = <T extends string>(all: Record<T, unknown>, value: unknown): T | u
   typeof value === 'string' && Object.hasOwn(all, value) ? (value as T) : undefined
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** `deployment.deleted` */
+/** An event type, such as `deployment.deleted`. */
 const typeOf = (value: unknown) =>
   typeof value === 'string' && /^[a-z_]+\.[a-z_]+$/.test(value) ? (value as `${string}.${string}`) : undefined
 
 export const isFamily = (about: string): about is About => Object.hasOwn(ABOUT, about)
 
-/** What is no good is left out. */
+/** Ignores invalid parameters. */
 export function activitySearch(raw: Record<string, unknown>): ActivitySearch {
   const found = {
     all: raw.all === true ? (true as const) : undefined,

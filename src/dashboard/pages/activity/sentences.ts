@@ -1,9 +1,9 @@
-/** What an event says, as the middle of a sentence: "ci *changed the resources of* support-agent". Types that are new are said as they are. */
+/** The verb of an event: "ci *changed the resources of* support-agent". Unknown types are shown unchanged. */
 
 import { DECIDING_ACTOR_KINDS } from './actor-kinds.ts'
 import type { EventData } from './event.ts'
 
-/** Fields of an update, as people call them. */
+/** Display names of updated fields. */
 const FIELDS: Record<string, string> = {
   resourceSpec: 'resources',
   buildOnPush: 'build on push',
@@ -58,13 +58,13 @@ const SENTENCES: Record<string, string> = {
   'connection.deleted': 'disconnected an agent from a token',
 }
 
-/** The types that can be asked for one by one. */
+/** Event types that the filter offers. */
 export const EVENT_TYPES = ['deployment.updated', ...Object.keys(SENTENCES)]
 
 const joinWords = (words: string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 
-/** `changed`: the fields of an update. */
+/** `changed`: the updated fields. */
 export function sentenceOf(type: string, changed: readonly string[]): string {
   if (type === 'deployment.updated') {
     const fields = changed.map((field) => FIELDS[field] ?? field)
@@ -76,7 +76,7 @@ export function sentenceOf(type: string, changed: readonly string[]): string {
   return `${verb.replaceAll('_', ' ')} ${resource.replaceAll('_', ' ')}`
 }
 
-/** Of a revision's move by somebody who decides; null: the work moved it, and its status says it all. */
+/** The verb of a status change that an actor decided; null: the system made it, and the status says enough. */
 export function revisionSentence({ actor, from, to }: Pick<EventData, 'actor' | 'from' | 'to'>): string | null {
   if (!(DECIDING_ACTOR_KINDS as readonly string[]).includes(actor.kind)) return null
   if (from === null) return actor.kind === 'git_provider' ? 'pushed a commit: made' : 'made'

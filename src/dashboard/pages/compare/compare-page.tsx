@@ -96,7 +96,7 @@ export default function ComparePage() {
   )
 }
 
-/** What is asked where the address names nothing: what is new since what serves, or since the one before. */
+/** The default pair: the latest revision against the active one, or against the previous one. */
 function defaultPair({ activeRevision: active, comparable: { nodes } }: Deployment, { from, to }: CompareSearch) {
   const latest = to ?? nodes.find(({ id }) => id !== from)?.id
   const serves = active && active.id !== latest ? active.id : undefined
@@ -156,7 +156,7 @@ function Comparison({ deployment }: { deployment: Deployment }) {
 
 function labelOf(revision: Deployment['comparable']['nodes'][number], active: boolean) {
   const { number, commitMessage, sourceRevisionConfig: made } = revision
-  // what tells images apart is at the end, for which there is no room
+  // the option has no room for the whole image name; its end differs
   const image = made.imageUri?.split('/').at(-1)
   const what = commitMessage ?? image ?? made.repoCommitSha?.slice(0, 7) ?? made.repoRef ?? ''
   const state = active ? 'serves' : stateOf(revision).label.toLowerCase()

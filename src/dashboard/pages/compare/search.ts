@@ -1,4 +1,7 @@
-/** What is in the address of a comparison beside its path: the two revisions. Absent: what serves, or the one before, and the latest; `from=before`: the one before `to`. */
+/**
+ * The query string: two revision ids. Default: the active (or previous) and the latest one. `from=before`: the one before
+ * `to`.
+ */
 export interface CompareSearch {
   from?: string
   to?: string

@@ -1,4 +1,4 @@
-/** What a row says, a part each: the same in the columns of a wide page and in the cards of a narrow one. */
+/** The cells of a row, for wide columns and narrow cards. */
 import { IconBrandDocker, IconGitBranch, IconPackage, IconUpload } from '@tabler/icons-react'
 import { memo } from 'react'
 import { ActorName } from '../../components/actor-name.tsx'
@@ -10,7 +10,7 @@ import classes from './deployments.module.css'
 import { whyId } from './reason-tooltip.tsx'
 import type { Row } from './row-pages.ts'
 
-/** `9f31c2e`, `1.4.2`, or what the agent says of itself. */
+/** A short version: `9f31c2e` or `1.4.2`. */
 function versionOf({ sourceRevisionConfig: { repoCommitSha, imageUri } }: NonNullable<Row['activeRevision']>): string {
   if (repoCommitSha) return repoCommitSha.slice(0, 7)
   const tag = imageUri?.slice(imageUri.lastIndexOf('/') + 1).match(/[:@](?:sha256:)?(.{1,24})/)
@@ -32,11 +32,11 @@ export const Serving = memo(function Serves({ row }: { row: Row }) {
   )
 })
 
-/** Whether what was asked for last is not what serves. */
+/** Whether the latest revision is not the one that serves. */
 export const hasRollout = ({ latestRevision: latest, activeRevision: active }: Row): boolean =>
   latest !== null && !(latest.id === active?.id && latest.status === 'DEPLOYED')
 
-/** What is under way, or what became of it, as that an older one was put back. */
+/** The running rollout or its outcome, such as a rollback. */
 export const Rollout = memo(function Coming({ row }: { row: Row }) {
   const { latestRevision: latest } = row
   if (!latest || !hasRollout(row)) return null
@@ -60,7 +60,7 @@ export const Rollout = memo(function Coming({ row }: { row: Row }) {
   )
 })
 
-/** The cause stands first in it; what is cut off is shown by reason-tooltip.tsx. */
+/** The cause comes first. reason-tooltip.tsx shows a truncated text. */
 export const Why = memo(function Why({ row: { id, whyNotLive } }: { row: Row }) {
   if (!whyNotLive) return null
   return (
@@ -77,7 +77,7 @@ const ICONS = {
   external_container: IconBrandDocker,
 }
 
-/** `acme/agents`, or what kind of source it is. */
+/** `acme/agents`, or the kind of source. */
 export const Source = memo(function Source({ row: { source, sourceConfig } }: { row: Row }) {
   const Icon = ICONS[source]
   return (

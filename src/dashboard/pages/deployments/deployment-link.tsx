@@ -1,7 +1,4 @@
-/**
- * A deployment's name: the link of its row. A plain one: those of the router, each of which watches the address, are what costs
- * most of a row while it is scrolled.
- */
+/** A row's link to its deployment. A plain link: router links watch the address, and slow down scrolling. */
 import { useNavigate, useParams } from '@tanstack/react-router'
 import type { MouseEvent } from 'react'
 import classes from './deployments.module.css'
@@ -12,7 +9,7 @@ export function DeploymentLink({ row: { id, name, whyNotLive } }: { row: Row }) 
   const { ws } = useParams({ from: '/w/$ws' })
   const navigate = useNavigate()
   const open = (event: MouseEvent) => {
-    // another tab or window is the browser's affair
+    // the browser handles new tabs and windows
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
     event.preventDefault()
     void navigate({ to: '/w/$ws/deployments/$id', params: { ws, id } })

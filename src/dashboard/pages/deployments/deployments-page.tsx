@@ -1,4 +1,4 @@
-/** `/w/$ws/deployments`: the wall. What serves, what is coming, and why what was asked for is not live; all of it as it is now. */
+/** `/w/$ws/deployments`: all deployments, live: what serves, what rolls out, and why something is not live. */
 import '@mantine/core/styles/Combobox.css'
 import { Button, Text } from '@mantine/core'
 import { useLocalStorage } from '@mantine/hooks'
@@ -33,9 +33,9 @@ export default function DeploymentsPage() {
   const counts = useCounts(search)
   const { history } = useRouter()
   const change = (changes: Search) => {
-    // who has typed and opened a row at once is on the way there
+    // the user may have opened a row while the search was pending
     if (history.location.pathname !== `/w/${ws}/deployments`) return
-    // the way back leads through what was chosen, not through each letter that was typed
+    // back navigation skips single letters of the search
     void navigate({
       search: (before) => omitUndefined({ ...before, ...changes }),
       replace: 'q' in changes,
@@ -46,9 +46,9 @@ export default function DeploymentsPage() {
     setView({ ...view, sort: chosen })
     change({ sort: chosen === 'attention' ? undefined : chosen })
   }
-  // other rows begin at the top
+  // a new filter scrolls to the top
   const asked = JSON.stringify({ ...search, sort })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when something else is asked for
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the filter changes
   useEffect(() => {
     if (scrollY > 0) scrollTo({ top: 0 })
   }, [asked])
@@ -56,7 +56,7 @@ export default function DeploymentsPage() {
     <Page
       title="Deployments"
       description={
-        // beside the heading there is no room for it on a telephone
+        // a phone has no room for it next to the heading
         <LinkTo to="/w/$ws/activity" params={{ ws }} search={{ since: 'yesterday' }} inherit hiddenFrom="sm">
           Changes since yesterday
         </LinkTo>
@@ -109,7 +109,7 @@ export default function DeploymentsPage() {
   )
 }
 
-/** What is not set is not in the address. */
+/** Keeps undefined values out of the address. */
 const omitUndefined = (search: Search): Search =>
   Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined))
 

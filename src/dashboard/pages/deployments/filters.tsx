@@ -1,4 +1,4 @@
-/** Which of the deployments are shown: a search, and chips that say how many each would leave. */
+/** The list's filters: a search, and chips with counts. */
 import { ActionIcon, CloseButton, Select, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
 import { IconBaselineDensityMedium, IconBaselineDensitySmall, IconSearch } from '@tabler/icons-react'
@@ -15,7 +15,7 @@ interface FiltersProps {
   onSort(sort: Sort): void
   onDense(dense: boolean): void
   counts: Counts | null
-  /** from the search into the list */
+  /** moves the focus from the search to the list */
   onDown(): void
 }
 
@@ -137,7 +137,7 @@ export function Filters({ search, onChange, view: { sort, dense }, onSort, onDen
   )
 }
 
-/** More listeners than that are chosen from a menu. */
+/** With more listeners, a menu replaces the chips. */
 const MAX_LISTENER_CHIPS = 4
 
 function Chips({ legend, children }: { legend: string; children: ReactNode }) {
@@ -164,7 +164,7 @@ const NUMBER = new Intl.NumberFormat()
 interface ChipProps {
   checked: boolean
   onClick(): void
-  /** null, undefined: not known yet */
+  /** null or undefined while loading */
   count: number | null | undefined
   tone?: Tone | undefined
   children: ReactNode
@@ -186,7 +186,7 @@ function Chip({ checked, onClick, count, tone, children }: ChipProps) {
   )
 }
 
-/** ms without a key, after which it is searched */
+/** pause in typing before a search */
 const DEBOUNCE_MS = 180
 
 interface SearchBoxProps {
@@ -199,7 +199,7 @@ function SearchBox({ value, onChange, onDown }: SearchBoxProps) {
   const [typed, setTyped] = useState(value)
   const box = useRef<HTMLInputElement>(null)
   const said = useRef(value)
-  // the way back, or a link, says another one
+  // back navigation or a link changed the search
   useEffect(() => {
     if (value !== said.current) setTyped(value)
     said.current = value

@@ -1,6 +1,6 @@
 /**
- * The rows in sight, and no others, in the page's own scrolling. Columns where there is room, cards where there is not. Arrow
- * keys go from row to row; Enter opens.
+ * A virtual list in the page's own scrolling: columns on wide screens, cards on narrow ones.
+ * Arrow keys move between rows; Enter opens one.
  */
 import { Text, UnstyledButton } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
@@ -17,7 +17,7 @@ import type { Sort, View } from './search.ts'
 interface Column {
   id: string
   header: string
-  /** the server sorts by it: a word of the address */
+  /** the server's sort field, as in the query string */
   sorted?: true
   Cell: ComponentType<{ row: Row }>
 }
@@ -31,21 +31,21 @@ const COLUMNS: readonly Column[] = [
   { id: 'changed', header: 'Changed', sorted: true, Cell: Changed },
 ]
 
-/** px of a row: known before it is there, so none has to be measured and nothing jumps. Only a card grows with what it says. */
+/** Row heights are fixed, so nothing is measured and nothing jumps. Only cards grow with their text. */
 const ROW_HEIGHT_PX = { wide: 60, dense: 36, card: 84, comingCard: 122, whyCard: 134 }
 const heightOf = (isWide: boolean, dense: boolean, row: Row) => {
   if (isWide) return dense ? ROW_HEIGHT_PX.dense : ROW_HEIGHT_PX.wide
   return row.whyNotLive ? ROW_HEIGHT_PX.whyCard : hasRollout(row) ? ROW_HEIGHT_PX.comingCard : ROW_HEIGHT_PX.card
 }
 const OVERSCAN_ROWS = 8
-/** From here on there are columns. */
+/** Screens from this width show columns. */
 const WIDE_QUERY = '(min-width: 68.75em)'
 
 interface ListProps {
   rows: Rows
   pages: Pages
   old: boolean
-  /** how many there are; null: not known yet */
+  /** number of matching deployments; null while loading */
   total: number | null
   view: View
   onSort(sort: Sort): void
@@ -60,13 +60,13 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
     estimateSize: (index) => heightOf(isWide, dense, rows[index]!),
     overscan: OVERSCAN_ROWS,
     scrollMargin: margin,
-    // what a scroll brings may come a frame later: it need not keep the scrolling waiting
+    // new rows may render a frame later, so scrolling stays smooth
     useFlushSync: false,
     getItemKey: (index) => rows[index]!.id,
   })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is measured anew where rows have another height
+  // biome-ignore lint/correctness/useExhaustiveDependencies: measures again when row heights change
   useEffect(() => virtualizer.measure(), [isWide, dense])
-  // what is read stays where it is when a card above it grows
+  // keeps the scroll position when a card above grows
   useLayoutEffect(() => {
     if (!isWide) for (const [index, row] of rows.entries()) virtualizer.resizeItem(index, heightOf(isWide, dense, row))
   }, [virtualizer, isWide, dense, rows])
@@ -116,7 +116,7 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
 interface TableRowProps {
   row: Row
   index: number
-  /** px below the top of the list */
+  /** offset from the top of the list, in px */
   top: number
   height: number
 }
@@ -164,7 +164,7 @@ function Head({
       </th>
     )
   const desc = sort.startsWith('-')
-  // the first click on a time shows the newest
+  // the first click on a time column sorts newest first
   const next = isSorted ? (desc ? id : `-${id}`) : id === 'changed' ? '-changed' : id
   const Arrow = desc ? IconArrowDown : IconArrowUp
   return (
@@ -176,7 +176,7 @@ function Head({
   )
 }
 
-/** px from the top of the document. */
+/** The offset from the top of the document, in px. */
 function useOffset(of: { current: HTMLElement | null }): number {
   const [offset, setOffset] = useState(0)
   useLayoutEffect(() => {
@@ -192,7 +192,7 @@ function useOffset(of: { current: HTMLElement | null }): number {
   return offset
 }
 
-/** Up and down (or k and j) from the row that has the focus; the row is brought into sight first. */
+/** Arrow keys (or k and j) move the focus between rows, and scroll the row into view first. */
 function useArrowKeys(body: { current: HTMLElement | null }, count: number, show: (index: number) => void) {
   return (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]

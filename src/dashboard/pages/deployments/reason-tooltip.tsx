@@ -1,13 +1,13 @@
 /**
- * The whole of a sentence that its row has no room for: beside it, when the pointer rests on it or its row has the focus. One for all
- * rows, which then cost nothing more. Who has it read aloud hears all of it with the name.
+ * Shows a truncated reason as a tooltip, on hover or when its row has the focus. One tooltip serves all rows.
+ * Screen readers read the full text with the name.
  */
 import { Tooltip } from '@mantine/core'
 import { type RefObject, useEffect, useState } from 'react'
 
 export const whyId = (id: string) => `why-${id}`
 
-/** ms: nobody who only passes by, or scrolls, sees it */
+/** no tooltip while the pointer passes or the list scrolls */
 const HOVER_DELAY_MS = 150
 
 export function ReasonTooltip({ body }: { body: RefObject<HTMLElement | null> }) {
@@ -50,7 +50,7 @@ export function ReasonTooltip({ body }: { body: RefObject<HTMLElement | null> })
 
 const isTruncated = ({ scrollHeight, clientHeight }: HTMLElement) => scrollHeight > clientHeight + 1
 
-/** Beneath the pointer. The link of the row lies above it, so no event is its own. */
+/** Whether the pointer is over the reason. The row's link covers it, so it gets no events itself. */
 function isUnderPointer(why: HTMLElement, { clientX: x, clientY: y }: PointerEvent): boolean {
   const { left, right, top, bottom } = why.getBoundingClientRect()
   return x >= left && x <= right && y >= top && y <= bottom

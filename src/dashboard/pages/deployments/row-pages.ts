@@ -1,7 +1,7 @@
 /**
- * The list's rows: pages of a hundred by cursor, a query each, of which only those in sight are followed. What a page has shown
- * stays until it is asked again, so whoever scrolls back sees rows at once. A page begins where the one before it
- * ends; when that end moves, since something has come or gone, the next one is asked anew from there.
+ * The list's rows: pages of 100 by cursor, one query each. Only visible pages stay subscribed; others keep their last
+ * rows.
+ * A page starts at the previous page's end. If that end moves, the page is read again.
  */
 import type { Client } from 'urql'
 import { graphql, type ResultOf, type VariablesOf } from '../../api/graphql.ts'
@@ -30,9 +30,9 @@ export type RowsQuery = Pick<VariablesOf<typeof deploymentsQuery>, 'filter' | 'o
 
 export interface Rows {
   rows: readonly Row[]
-  /** more are to come behind the last one */
+  /** more rows follow the last one */
   more: boolean
-  /** nothing was answered yet */
+  /** no answer yet */
   waiting: boolean
   problem: Problem | null
 }
@@ -45,10 +45,10 @@ interface Page {
   leave: (() => void) | null
 }
 
-/** Filters that a deployment passes or does not, whatever becomes of it. */
+/** Filters whose result a deployment's status changes cannot affect. */
 const STABLE_FILTERS = ['nameContains', 'source', 'listenerId', 'remoteReconciled']
 
-/** Rows beyond those in sight, whose pages are followed, too. */
+/** Rows around the visible ones whose pages also stay subscribed. */
 const AHEAD_ROWS = 30
 
 export class Pages {
@@ -69,7 +69,7 @@ export class Pages {
 
   readonly current = (): Rows => this.#now
 
-  /** Follows what is in sight for as long as somebody watches. */
+  /** Subscribes to the visible pages while a component watches. */
   readonly watch = (watcher: () => void): (() => void) => {
     this.#watchers.add(watcher)
     this.#open = true
@@ -82,15 +82,15 @@ export class Pages {
     }
   }
 
-  /** These rows are in sight, by their places. */
+  /** Sets the visible rows, by index. */
   show(first: number, last: number): void {
     this.#seen = { first, last }
     this.#follow()
   }
 
   /**
-   * Whether other rows may be there after a change, or in another order. Where neither filter nor order depends on what moves, it
-   * is only what comes and goes: what is shown moves by itself.
+   * Whether a change can alter the rows or their order. With stable filters and order, only created and deleted
+   * deployments can.
    */
   concerns({ deploymentIds, deployments }: DeploymentsChange): boolean {
     if (deploymentIds.length === 0) return true
@@ -108,7 +108,7 @@ export class Pages {
     })
   }
 
-  /** Asks the server anew for what is in sight. What is shown stays until the answer is there. */
+  /** Reads the visible pages again. Old rows stay until the answer arrives. */
   async refresh(): Promise<void> {
     for (const page of this.#pages.filter((one) => one.leave !== null))
       await this.#client
@@ -116,7 +116,7 @@ export class Pages {
         .toPromise()
   }
 
-  /** Begins one page at a time: of those that are in the cache two are more than a frame has time for. */
+  /** Starts one page at a time: two cached pages take longer than a frame. */
   #follow(): void {
     if (!this.#open) return
     let hasBegun = false

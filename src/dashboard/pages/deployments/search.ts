@@ -1,4 +1,4 @@
-/** What of the list is shown, as it stands in the address: so that it can be shared, and the way back leads to it. */
+/** The list's query string, so links can be shared and back navigation works. */
 import type { VariablesOf } from '../../api/graphql.ts'
 import type { deploymentsQuery } from './row-pages.ts'
 
@@ -8,14 +8,14 @@ const SORTS = ['attention', 'name', '-name', '-changed', 'changed', '-created', 
 export type Sort = (typeof SORTS)[number]
 const SOURCES = ['gitprovider', 'internal_source', 'internal_container', 'external_container'] as const
 
-/** Nothing stands for: all of them, in the order that the reader chose last. */
+/** Absent: all deployments, in the user's last order. */
 export interface Search {
   q?: string | undefined
   state?: State | undefined
   source?: (typeof SOURCES)[number] | undefined
-  /** id of a listener; `none`: those that the server works itself */
+  /** a listener's id; `none`: deployments that the server runs itself */
   listener?: string | undefined
-  /** id of a tag */
+  /** a tag's id */
   tag?: string | undefined
   sort?: Sort | undefined
 }
@@ -26,7 +26,7 @@ const text = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, 200) || undefined : undefined
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Whatever can't be meant is left out. */
+/** Ignores invalid parameters. */
 export function deploymentsSearch(raw: Record<string, unknown>): Search {
   const id = (value: unknown) => (typeof value === 'string' && ID.test(value) ? value : undefined)
   const found = {
@@ -70,23 +70,23 @@ export function orderOf(sort: Sort): NonNullable<Variables['orderBy']> {
   return { field: FIELDS[field], direction: sort.startsWith('-') ? 'DESC' : 'ASC' }
 }
 
-/** How this browser shows the list: kept in it, from one visit to the next. */
+/** The list's view settings, stored in this browser. */
 export interface View {
   sort: Sort
   dense: boolean
 }
 
-/** What was kept, as far as it can be meant. */
+/** Reads stored settings. Invalid ones are ignored. */
 export function viewOf(kept: string | undefined): View {
   let raw: Partial<Record<keyof View, unknown>> = {}
   try {
     raw = JSON.parse(kept ?? '{}') ?? {}
   } catch {
-    // somebody else's words
+    // not our format
   }
   return { sort: oneOf(SORTS, raw.sort) ?? 'attention', dense: raw.dense === true }
 }
 
-/** Whether it shows less than all. */
+/** Whether any filter is set. */
 export const isFiltered = ({ sort: _, ...filters }: Search): boolean =>
   Object.values(filters).some((value) => value !== undefined)

@@ -1,4 +1,4 @@
-/** How many deployments there are by what the chips filter: of each kind with the other filters that are set, without its own. */
+/** Counts for the filter chips. Each count applies the other filters, but not its own. */
 import { useQuery } from 'urql'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { filterOf, type Search } from './search.ts'
@@ -93,16 +93,16 @@ const namesQuery = graphql(`
 type MatchingCounts = ResultOf<typeof countsQuery>['matching']
 
 export interface Counts {
-  /** of all that are chosen */
+  /** number of matching deployments */
   total: number
   states: Pick<MatchingCounts, 'total' | 'serving' | 'notServing' | 'failing' | 'waiting' | 'latestRevisionWaits'>
   sources: MatchingCounts['bySource']
-  /** `none`: those that the server works itself */
+  /** `none`: deployments that the server runs itself */
   listeners: { id: string; name: string; count: number }[]
   tags: { id: string; key: string; value: string; count: number }[]
 }
 
-/** Null: not known yet. One count says all of what no filter of its own is set of. */
+/** null while loading. Filters that are not set share one count query. */
 export function useCounts(search: Search): Counts | null {
   const { state, source, listener, tag } = search
   const variables = {
@@ -122,7 +122,7 @@ export function useCounts(search: Search): Counts | null {
   if (!data) return null
   const { matching, states = matching, sources = matching, listeners = matching } = data
   const tags = (data.tags ?? matching).byTag?.map(({ tag: own, count }) => ({ ...own, count })) ?? []
-  // what is chosen has a name, though nothing that is left has it
+  // a chosen filter keeps its name, even with no match
   const chosen = tags.some(({ id }) => id === tag) ? undefined : names?.tags.nodes.find(({ id }) => id === tag)
   const nameOf = new Map(names?.listeners?.nodes.map(({ id, computeId }) => [id, computeId]))
   return {

@@ -1,20 +1,20 @@
-/** The rows of the list as a page shows them: of other filters when these have been answered, and anew when something has changed. */
+/** The rows to show: the old ones until a new filter is answered, and reloaded after changes. */
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { useClient } from 'urql'
 import { type DeploymentsChange, watchDeployments } from '../../components/live-deployments.ts'
 import { Pages, type Rows } from './row-pages.ts'
 import { filterOf, orderOf, type Search, type Sort } from './search.ts'
 
-/** ms from a change to the look at which rows there are now, and between two looks while much changes */
+/** Delay after a change, and minimum time between two reloads. */
 const REFRESH_DELAY_MS = 400
 const REFRESH_INTERVAL_MS = 2_000
 
-/** `old`: the rows are those of the filters before, as long as nothing is known of these. */
+/** `old`: the rows belong to the previous filters; the new ones are loading. */
 export function useRows(search: Search & { sort: Sort }): { rows: Rows; old: boolean; pages: Pages } {
   const client = useClient()
   const { sort, ...filters } = search
   const key = JSON.stringify([filters, sort])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says all of the search
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key covers the whole search
   const pages = useMemo(() => new Pages(client, { filter: filterOf(search), orderBy: orderOf(sort) }), [client, key])
   const rows = useSyncExternalStore(pages.watch, pages.current)
   const before = useRef(rows)
@@ -27,7 +27,7 @@ export function useRows(search: Search & { sort: Sort }): { rows: Rows; old: boo
   return { rows: old ? before.current : rows, old, pages }
 }
 
-/** Calls `look` after something has changed that `concerns` it: soon, then now and then for as long as more does, and not while nobody looks at the page. */
+/** Calls `look` after changes that `concerns` accepts, at intervals, in visible tabs only. */
 export function useOnChange(look: () => unknown, concerns: (change: DeploymentsChange) => boolean = () => true): void {
   const latest = useRef({ look, concerns })
   latest.current = { look, concerns }

@@ -1,4 +1,4 @@
-/** Begins the installation of the app at the git provider: a person does that there, and comes back. */
+/** Starts the installation of the git provider's app, which the user finishes there. */
 import { Alert, Button, Group, Loader, Modal, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconExternalLink, IconPlus } from '@tabler/icons-react'
@@ -31,7 +31,7 @@ export function Connect() {
   const start = async () => {
     setBegun(null)
     setWrong(null)
-    // at once: a button that waits would lose the focus, which comes back to it in the end
+    // opens immediately: a button that shows a loader loses the focus
     open()
     const outcome = await write({})
     if (outcome.ok) setBegun(outcome.value)

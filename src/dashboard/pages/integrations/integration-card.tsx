@@ -1,4 +1,4 @@
-/** One integration: what it is, whether it reaches anything, and its repositories. */
+/** One integration with its state and repositories. */
 import { Button, Collapse, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconChevronDown, IconFolder, IconGitBranch } from '@tabler/icons-react'

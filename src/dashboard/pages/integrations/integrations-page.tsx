@@ -1,4 +1,4 @@
-/** `/w/$ws/integrations`: where repositories come from, which ones each reaches, and how one more is connected. */
+/** `/w/$ws/integrations`: git integrations and their repositories. */
 import { Stack } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
@@ -21,7 +21,7 @@ const integrationsQuery = graphql(
   [integrationFragment],
 )
 
-/** ms: who has installed the app in another tab finds it here when they come back, at the latest then */
+/** reload interval: shows an app that was installed in another tab */
 const REFRESH_MS = 30_000
 
 export default function IntegrationsPage() {

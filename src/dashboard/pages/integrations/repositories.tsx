@@ -1,4 +1,4 @@
-/** The repositories that an integration reaches now, searched at the git provider. */
+/** The repositories that an integration can read, searched at the git provider. */
 import { Code, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
@@ -35,7 +35,7 @@ const repositoriesQuery = graphql(`
   }
 `)
 
-/** ms: who types is let finish the word */
+/** pause in typing before a search */
 const DEBOUNCE_MS = 250
 
 type Node = ResultOf<typeof repositoriesQuery>['node']

@@ -1,4 +1,4 @@
-/** The API keys that can act in this workspace: made, last used, revoked. */
+/** The list of API keys that can act in this workspace. */
 import { Button, Group, Text } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
@@ -75,7 +75,7 @@ function KeyRow({ apiKey, all }: KeyRowProps) {
     ...(organizationWide ? ['every workspace'] : []),
     ...(agentId ? [`agent ${agentId}`] : []),
   ]
-  // an organization's key is ended by the like of it
+  // only an organization-wide key may revoke an organization-wide key
   const may = !organizationWide || me?.organizationWide === true
   const isMine = readFragment(actorFragment, me?.actor)?.subject === id
   return (

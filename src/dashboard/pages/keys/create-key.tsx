@@ -1,4 +1,4 @@
-/** Makes an API key, and shows it: once, and nothing of it stays in the page. */
+/** The dialog that creates an API key and shows it once. The page does not keep it. */
 import { Modal } from '@mantine/core'
 import { useState } from 'react'
 import { KeyForm } from './key-form.tsx'
@@ -21,7 +21,7 @@ export function CreateKey({ opened, onClose }: CreateKeyProps) {
       onClose={close}
       title={made ? 'Keep this key' : 'New API key'}
       centered
-      // it is shown this once: nobody shall lose it by a click beside it
+      // a click outside must not close the dialog: the key can't be shown again
       closeOnClickOutside={made === null}
       closeOnEscape={made === null}
       withCloseButton={made === null}

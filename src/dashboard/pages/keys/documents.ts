@@ -1,4 +1,4 @@
-/** What the page of keys and sessions reads and writes. */
+/** The GraphQL documents of this page. */
 import { graphql } from '../../api/graphql.ts'
 import { wrongFragment } from '../../api/use-write.ts'
 import { actorFragment } from '../../components/actor-name.tsx'
@@ -77,7 +77,7 @@ export const keysQuery = graphql(
   [keyFragment],
 )
 
-/** Whom a key of the role `listener` can be for. */
+/** Listeners that a key with the role `listener` can belong to. */
 export const listenersQuery = graphql(`
   query ListenersForKeys {
     listeners(first: 100) {

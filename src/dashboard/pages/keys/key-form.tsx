@@ -1,4 +1,4 @@
-/** What a new API key may do, and until when. */
+/** The form for a new API key: name, role and expiry. */
 import { Checkbox, NativeSelect, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
@@ -36,7 +36,7 @@ interface KeyFormProps {
 
 export function KeyForm({ onMade, onCancel }: KeyFormProps) {
   const me = useMe()
-  // the list hears of it by the log
+  // the list reloads by the event log
   const [write, busy] = useUncachedWrite(createKeyMutation)
   const [name, setName] = useState('')
   const [owner, setOwner] = useState('')

@@ -1,4 +1,4 @@
-/** `/w/$ws/keys`: who can get in. Sessions of people in browsers, one's own or for admins everybody's; and API keys, for admins. */
+/** `/w/$ws/keys`: sessions (the user's own, or all for admins) and, for admins, API keys. */
 import { Stack } from '@mantine/core'
 import { useHasRole } from '../../components/me.tsx'
 import { Page } from '../../components/page.tsx'

@@ -1,4 +1,4 @@
-/** The frame of the two lists: heading, what is to be seen, rows, and more of them. */
+/** The frame of the keys and sessions lists: heading, filter, rows and "older" button. */
 import { Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import classes from './keys.module.css'
@@ -6,7 +6,7 @@ import classes from './keys.module.css'
 interface SectionProps {
   title: string
   action?: ReactNode
-  /** whether those that have ended are to be seen, too */
+  /** whether ended entries are shown */
   all: boolean
   onAll(all: boolean): void
   children: ReactNode
@@ -45,15 +45,15 @@ interface Connection<Node> {
 
 interface RowsProps<Node> {
   connection: Connection<Node>
-  /** null: it is not to be seen */
+  /** null: hides the row */
   row(node: Node): ReactNode
-  /** what is said where there is no row, and no more of them */
+  /** the text of an empty list */
   empty: string
-  /** the rows behind a cursor */
+  /** renders the rows after a cursor */
   more(after: string): ReactNode
 }
 
-/** One page of rows, and the next one where it was asked for. */
+/** One page of rows, and the next page on demand. */
 export function Rows<Node>({ connection: { nodes, pageInfo }, row, empty, more }: RowsProps<Node>) {
   const [open, setOpen] = useState(false)
   const { hasNextPage, endCursor } = pageInfo

@@ -1,4 +1,4 @@
-/** The text of a new key, which is nowhere else. */
+/** Shows the text of a new key, the only time. */
 import { Button, Code, Group, Stack, Text } from '@mantine/core'
 import { Copy } from '../../components/copy.tsx'
 import classes from './keys.module.css'

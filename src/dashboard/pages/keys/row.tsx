@@ -1,4 +1,4 @@
-/** A row of the two lists: what it is, what it may do, when it was used and ends, and how it is ended. */
+/** A row of the keys and sessions lists. */
 import { Badge, Button, Group, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { fullTime, TimeAgo } from '../../components/time.tsx'
@@ -9,14 +9,14 @@ interface RowProps {
   /** below the name */
   below: ReactNode
   role: string
-  /** further words about what it may do */
+  /** labels of additional rights */
   rights: readonly string[]
   lastUsedAt: string | null
-  /** null: never by itself */
+  /** null: does not expire */
   expiresAt: string | null
-  /** revoked, by somebody */
+  /** when it was revoked */
   endedAt: string | null
-  /** absent: nothing can be done */
+  /** absent: no action is offered */
   end?: { verb: string; label: string; onClick(): void }
 }
 
@@ -68,7 +68,7 @@ interface Lifetime {
   endedAt: string | null
 }
 
-/** Whether it can do nothing any more. */
+/** Whether it is expired or revoked. */
 export const isEnded = ({ expiresAt, endedAt }: Lifetime): boolean =>
   endedAt !== null || (expiresAt !== null && Date.parse(expiresAt) <= Date.now())
 

@@ -1,4 +1,4 @@
-/** Where people are signed in: this browser, and others. */
+/** The list of sessions. */
 import { Badge, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
@@ -14,10 +14,10 @@ import { revokeSessionMutation, sessionFragment, sessionsQuery } from './documen
 import { Rows, Section } from './list.tsx'
 import { isEnded, Row } from './row.tsx'
 
-/** With them sessions begin and end. */
+/** Events that start or end sessions. */
 const EVENT_TYPES = ['session.*', 'api_key.revoked']
 
-/** `everybodys`: not only the reader's own. */
+/** `everybodys`: the sessions of all users. */
 export function Sessions({ everybodys }: { everybodys: boolean }) {
   const [all, setAll] = useState(false)
   return (

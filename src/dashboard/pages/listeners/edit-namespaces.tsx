@@ -1,4 +1,4 @@
-/** Changes the namespaces of a listener; whoever else has changed it meanwhile is not overwritten. */
+/** The dialog that changes a listener's namespaces. It does not overwrite another user's change. */
 import { Modal } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
@@ -40,7 +40,7 @@ export function EditNamespaces({ opened, onClose, listener }: EditNamespacesProp
   const [version, setVersion] = useState(listener.editVersion)
   const [wrong, setWrong] = useState<Problem | null>(null)
   const [write, busy] = useWrite(updateMutation)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is stored when it is opened; what comes later is a conflict
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the values at the opening; later changes are conflicts
   useEffect(() => {
     setNames(stored)
     setVersion(listener.editVersion)

@@ -1,4 +1,4 @@
-/** What there is to do in the cluster: a key of the listener's own, shown once, and the commands that install the program with it. */
+/** Installation steps: a new key, shown once, and the commands for the cluster. */
 import { Alert, Button, Code, Group, Modal, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
@@ -27,7 +27,7 @@ const keyMutation = graphql(
 
 interface InstallProps {
   listener: { id: string; computeId: string; computeConfig: { k8sNamespaces: string[] | null } }
-  /** absent: it stands on the page */
+  /** absent: shown on the page instead of in a dialog */
   dialog?: { opened: boolean; onClose(): void }
 }
 

@@ -1,4 +1,4 @@
-/** One listener: whether it is heard, what it may and does hold, and what an admin can do with it. */
+/** One listener: state, namespaces, deployments and admin actions. */
 import { ActionIcon, Badge, Group, Menu, Paper, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconDots, IconKey, IconPencil, IconTrash } from '@tabler/icons-react'
@@ -170,7 +170,7 @@ function ListenerDeployments({
   )
 }
 
-/** In the words of the list of deployments. */
+/** The same labels as the deployments list. */
 function DeploymentState({ deployment }: { deployment: ListenerData['deployments']['nodes'][number] }) {
   const { latestRevision: latest, activeRevision } = deployment
   if (!activeRevision && latest) return <StatusBadge {...latest} />

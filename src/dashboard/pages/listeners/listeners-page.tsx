@@ -1,4 +1,4 @@
-/** `/w/$ws/listeners`: the clusters that pull work, when each was last heard, and what it holds. */
+/** `/w/$ws/listeners`: the clusters that run deployments, with their last contact. */
 import { Button, Code, Stack } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'
@@ -34,9 +34,9 @@ const listenersQuery = graphql(
   [listenerFragment],
 )
 
-/** After these the page has others, or they are in another state. What their deployments show moves by itself (components/live-deployments.ts). */
+/** Events that change the list. Deployment states update by themselves (components/live-deployments.ts). */
 const EVENT_TYPES = ['listener.*', 'deployment.created', 'deployment.torn_down']
-/** ms: no event tells when a listener was last heard, nor of the first time; whoever is installing one waits for that */
+/** Reload intervals: no event reports a listener's contact, and an installer waits for the first one. */
 const REFRESH_MS = { heard: 60_000, new: 5_000 }
 
 export default function ListenersPage() {

@@ -1,4 +1,4 @@
-/** The namespaces of a cluster that deployments may be put into. */
+/** The field for a listener's namespaces. */
 import { TagsInput, type TagsInputProps } from '@mantine/core'
 
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -23,7 +23,7 @@ export function Namespaces({ value, onChange, error }: NamespacesProps) {
   )
 }
 
-/** What is wrong with them, for people; null: nothing. */
+/** Returns the error for users; null: all names are valid. */
 export function namespacesError(names: readonly string[]): string | null {
   const wrong = names.find((name) => !NAMESPACE.test(name))
   return wrong === undefined

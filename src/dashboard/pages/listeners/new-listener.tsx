@@ -1,4 +1,4 @@
-/** Registers a listener. What there is to do in the cluster is said by its card, from then on. */
+/** The dialog that registers a listener. Its card then shows the installation steps. */
 import { Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'

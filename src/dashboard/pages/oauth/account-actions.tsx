@@ -1,4 +1,4 @@
-/** What one does with an account of one's own: a name, the default of its provider, and its end. */
+/** Actions on the user's own account: rename, make default, disconnect. */
 import { ActionIcon, Menu, Stack, Text, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconDots, IconPencil, IconStar, IconTrash } from '@tabler/icons-react'

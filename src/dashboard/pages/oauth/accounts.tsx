@@ -1,4 +1,4 @@
-/** The reader's own accounts: nobody else sees them. */
+/** The user's own accounts; other users can't see them. */
 import { Badge, Button, Group, Paper, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'

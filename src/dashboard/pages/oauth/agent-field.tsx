@@ -1,4 +1,4 @@
-/** Which agent: of those that the reader's accounts are connected to, and for admins those that keys were made for; or another one, by its name. */
+/** Chooses an agent: one with a connection, one with a key (for admins), or any name. */
 import { Autocomplete, type AutocompleteProps } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'

@@ -1,4 +1,4 @@
-/** Connects an account: which provider, for what, for which agent; then the person consents there, and this waits for it. */
+/** The dialog that connects an account: provider, scopes and agent, then consent at the provider. */
 import { Alert, Button, Group, Loader, Modal, NativeSelect, Stack, TagsInput, Text } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
 import { useState } from 'react'

@@ -1,4 +1,4 @@
-/** Which agents may use which of the reader's accounts: all of them, or those of one agent, which can be given another one there. */
+/** Connections between agents and the user's accounts, for all agents or one. */
 import { Anchor, Button, Group, NativeSelect, Paper, Stack, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
@@ -63,7 +63,7 @@ const disconnectMutation = graphql(
   [wrongFragment],
 )
 
-/** ms: who types is let finish the name */
+/** pause in typing before a search */
 const DEBOUNCE_MS = 300
 
 interface ConnectionsProps {
@@ -74,7 +74,7 @@ interface ConnectionsProps {
 export function Connections({ agent, onAgent }: ConnectionsProps) {
   const [text, setText] = useState(agent)
   const [settled] = useDebouncedValue(text.trim(), DEBOUNCE_MS)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the address follows what is typed, and nothing else
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address changes only with the typed name
   useEffect(() => {
     if (settled !== agent) onAgent(settled)
   }, [settled])
@@ -94,7 +94,7 @@ export function Connections({ agent, onAgent }: ConnectionsProps) {
 }
 
 interface LinksProps {
-  /** null: of all agents */
+  /** null: all agents */
   agentId: string | null
   onAgent(agent: string): void
 }
@@ -179,7 +179,7 @@ function Disconnect({ id, agentId, account }: { id: string; agentId: string; acc
   )
 }
 
-/** What of one's own it may use, too. */
+/** Connects another of the user's accounts to the agent. */
 function ConnectMore({ agentId, connected }: { agentId: string; connected: readonly string[] }) {
   const [{ data }] = useQuery({ query: tokensQuery, variables: { after: null } })
   const [chosen, setChosen] = useState<string | null>(null)

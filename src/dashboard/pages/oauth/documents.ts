@@ -1,4 +1,4 @@
-/** What several parts of this page read. */
+/** GraphQL documents that several parts of the page share. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 
 export const tokensQuery = graphql(`
@@ -62,6 +62,6 @@ interface Account {
   provider: { name: string }
 }
 
-/** What people call an account. */
+/** The label of an account. */
 export const accountLabel = ({ providerAccountLabel, provider }: Account): string =>
   providerAccountLabel ?? `An account at ${provider.name}`

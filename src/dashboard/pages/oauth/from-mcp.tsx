@@ -1,4 +1,4 @@
-/** Makes a provider of an MCP server: the server reads what that publishes, and registers a client there. */
+/** Creates a provider from an MCP server: our server reads its metadata and registers a client. */
 import { Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'

@@ -1,4 +1,4 @@
-/** `/w/$ws/oauth`: the accounts that the reader lets agents use, which agents those are, and the providers that accounts are at. */
+/** `/w/$ws/oauth`: the user's accounts, the agents that use them, and the providers. */
 import { Tabs } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Page } from '../../components/page.tsx'

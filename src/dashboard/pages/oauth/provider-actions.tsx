@@ -1,4 +1,4 @@
-/** What an admin does with a provider: change it, or delete it, at first only while nobody has an account there. */
+/** Admin actions on a provider: change and delete. By default a provider with accounts is not deleted. */
 import { ActionIcon, Checkbox, Menu, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconDots, IconPencil, IconTrash } from '@tabler/icons-react'

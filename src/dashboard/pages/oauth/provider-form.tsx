@@ -1,4 +1,4 @@
-/** A new provider, or a change of one that is there. */
+/** The form for a new or changed provider. */
 import { Checkbox, Modal, NativeSelect, PasswordInput, TextInput } from '@mantine/core'
 import '@mantine/core/styles/PasswordInput.css'
 import { useState } from 'react'
@@ -72,14 +72,14 @@ const TEXT_FIELDS = [
 ] as const
 const FORM_FIELDS = [...TEXT_FIELDS.map(({ field }) => field), 'clientSecret', 'usesPkce', 'tokenEndpointAuthMethod']
 
-/** What was changed here, and nothing else: what others change meanwhile stays. */
+/** Only the changed fields, so that other users' changes stay. */
 const changesOf = (draft: Draft, start: Draft): Partial<Draft> =>
   Object.fromEntries(Object.entries(draft).filter(([field, value]) => value !== start[field as keyof Draft]))
 
 interface ProviderFormProps {
   opened: boolean
   onClose(): void
-  /** null: a new one */
+  /** null: creates a provider */
   provider: Provider | null
 }
 

@@ -1,4 +1,4 @@
-/** The organization's OAuth providers: its clients at third parties. */
+/** The organization's OAuth providers. */
 import { Badge, Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconPlus, IconWand } from '@tabler/icons-react'
@@ -62,7 +62,7 @@ export function Providers() {
   )
 }
 
-/** `client_secret_basic` and the like, for people. */
+/** Display names of token endpoint authentication methods. */
 const AUTH_METHODS = {
   client_secret_basic: 'by its secret (Basic)',
   client_secret_post: 'by its secret (in the body)',
@@ -72,7 +72,7 @@ const AUTH_METHODS = {
 function ProviderCard({ provider }: { provider: Provider }) {
   const { name, providerId, authUrl, tokenUrl, clientId, mcpServerUrl, isDynamicClient, tokenEndpointAuthMethod } =
     provider
-  // of a client that registered itself it has the id, and nobody has to know it
+  // a dynamically registered client needs no manual redirect URI
   const redirectUri = isDynamicClient ? null : `${location.origin}/v2/auth/callback/${providerId}`
   const facts = [
     ['Consent at', authUrl],

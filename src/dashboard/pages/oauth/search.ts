@@ -1,11 +1,11 @@
-/** What of the page is shown, as it stands in the address. */
+/** The OAuth page's query string. */
 export const TABS = ['accounts', 'connections', 'providers'] as const
 export type Tab = (typeof TABS)[number]
 
 export interface OAuthSearch {
   /** default: accounts */
   tab?: Tab
-  /** whose connections are shown */
+  /** the agent whose connections are shown */
   agent?: string
 }
 

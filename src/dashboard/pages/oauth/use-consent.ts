@@ -1,4 +1,4 @@
-/** Waits until a person has consented at the provider: the server answers as soon as that is so. */
+/** Waits for the user's consent at the provider, by long poll. */
 import { useEffect, useState } from 'react'
 import { useApi } from '../../api/api-context.tsx'
 import { graphql } from '../../api/graphql.ts'
@@ -12,14 +12,14 @@ const authorizationQuery = graphql(`
   }
 `)
 
-/** ms after an answer that says nothing, as while the server is away */
+/** pause after an error, for example while the server is down */
 const RETRY_MS = 2_000
 
-/** Answers why it has failed, for people; null: it may still come. */
+/** Returns the error for users; null while waiting. */
 export function useConsent(authId: string, onConnected: () => void): string | null {
   const { uncached: plain } = useApi()
   const [wrong, setWrong] = useState<string | null>(null)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is called in the end may be another function each time
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the callback may change with each render
   useEffect(() => {
     let over = false
     const wait = async () => {

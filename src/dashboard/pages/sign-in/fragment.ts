@@ -1,15 +1,12 @@
-/**
- * What the fragment of the address says, to this page alone: the code of a link, or why the organization's login has let nobody in. No
- * server and no log sees it, and it leaves the address at once.
- */
+/** Reads the sign-in code or error from the URL fragment, then removes it. Servers and logs never see a fragment. */
 
 interface Fragment {
   code: string | null
-  /** for people; null: nothing went wrong */
+  /** message for users; null: no error */
   error: string | null
 }
 
-/** As the server has them: src/domain/sessions/login/error.ts. */
+/** Error codes of src/domain/sessions/login/error.ts. */
 const LOGIN_ERRORS: Record<string, string> = {
   denied: 'You were not signed in: your organization’s login has refused it, or you have cancelled it.',
   state_mismatch: 'This sign-in was begun in another browser, or was used already. Sign in once more.',

@@ -1,4 +1,4 @@
-/** `/sign-in`: by the code of a link, by the organization's login, or by an API key. */
+/** `/sign-in`: signs in with a one-time link, the organization's login or an API key. */
 import { Alert, Button, Center, Code, Divider, Loader, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import '@mantine/core/styles/PasswordInput.css'
 import { Navigate, useSearch } from '@tanstack/react-router'
@@ -7,7 +7,7 @@ import { fetchLoginName, signIn, useSession } from '../../api/session.ts'
 import icon from '../../components/icon.svg'
 import { takeFragment } from './fragment.ts'
 
-/** Where one goes on who comes back from the organization's login. */
+/** sessionStorage key: the path to open after the organization's login. */
 const RETURN_KEY = 'pilothouse.return'
 
 export default function SignInPage() {
@@ -65,7 +65,7 @@ export default function SignInPage() {
   )
 }
 
-/** Each code once, also where an effect runs twice. */
+/** Exchanges each code once, even if the effect runs twice. */
 const exchanges = new Map<string, Promise<string | null>>()
 function exchange(code: string): Promise<string | null> {
   const known = exchanges.get(code) ?? signIn({ code })
