@@ -21,7 +21,7 @@ test('an action appears at the top, and its entry leads to the resource', async 
 
   // filtered by author: the address can be shared
   await row.filter({ hasText: 'billing-agent' }).getByRole('button', { name: 'CI' }).first().click()
-  const whom = page.getByRole('combobox', { name: 'By whom' })
+  const whom = page.getByRole('combobox', { name: 'Actor' })
   await expect.poll(() => whom.inputValue()).toBe('CI')
   expect(new URL(page.url()).searchParams.get('who')).toBeTruthy()
   await row.filter({ hasText: name }).waitFor({ state: 'detached' })
@@ -29,14 +29,14 @@ test('an action appears at the top, and its entry leads to the resource', async 
   await row.filter({ hasText: 'billing-agent' }).first().waitFor()
   expect(await row.filter({ hasText: name }).count()).toBe(0)
 
-  await page.getByLabel('Of anybody').click()
-  await page.getByLabel('What it is about').selectOption('Keys and sessions')
+  await page.getByLabel('Clear the actor').click()
+  await page.getByLabel('Event type').selectOption('Keys and sessions')
   await row.filter({ hasText: name }).waitFor()
   expect(await row.filter({ hasText: 'billing-agent' }).count()).toBe(0)
 
   // filtered by one type, and by a deployment that is found by its name
-  await page.getByLabel('What it is about').selectOption('Deployment updated')
-  await page.getByRole('combobox', { name: 'Of which deployment' }).fill('triage')
+  await page.getByLabel('Event type').selectOption('Deployment updated')
+  await page.getByRole('combobox', { name: 'Deployment' }).fill('triage')
   await page.getByRole('option', { name: 'triage-agent' }).click()
   await row.filter({ hasText: 'triage-agent' }).first().waitFor()
   expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({

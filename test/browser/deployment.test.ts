@@ -70,7 +70,7 @@ test('a rollback from the revision’s page says when it serves', async ({ page 
     .click()
   const dialog = page.getByRole('dialog')
   await dialog
-    .getByText(/serves until|is started anew/)
+    .getByText(/serves until|revision restarts/)
     .first()
     .waitFor()
   await dialog.getByRole('button', { name: /Roll back|Redeploy/ }).click()
@@ -122,7 +122,7 @@ test('a concurrent change during a confirmation asks again, and does nothing', a
   await page.getByRole('button', { name: 'More actions', exact: true }).click()
   await page.getByRole('menuitem', { name: 'Redeploy' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText('it is started anew').waitFor()
+  await dialog.getByText('The revision restarts').waitFor()
   const [tag] = (await call('GET', `/v2/deployments/${ids['support-agent']}/revisions`)).resources
   // the server refuses before the page has received the change
   await page.route('**/graphql', async (route) => {
@@ -183,7 +183,7 @@ test('a comparison has an address, and a foreign id is a plain not found', async
   await signIn(page, url, { key }, `${of}?from=${from!.id}&to=${to!.id}`)
   await page.getByRole('region', { name: 'Commit' }).waitFor()
   expect(await page.getByRole('combobox', { name: 'To' }).inputValue()).toContain(`#${to!.number}`)
-  await page.getByRole('button', { name: 'The other way round' }).click()
+  await page.getByRole('button', { name: 'Swap' }).click()
   await page.waitForURL((now) => now.searchParams.get('from') === to!.id)
   await page.goto(`${of}?from=${from!.id}&to=11111111-1111-4111-8111-111111111111`)
   await page.getByText('Not found').waitFor()

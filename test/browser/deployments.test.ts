@@ -32,7 +32,7 @@ test('Creates, tags and deletions appear live, and the row shows the next revisi
 }) => {
   const prefix = `shown-${randomUUID().slice(0, 8)}`
   await signIn(page, url, { key }, `/w/${workspaceId}/deployments?q=${prefix}`)
-  await page.getByText('None is like that').waitFor()
+  await page.getByText('No match').waitFor()
   const { id } = await create(`${prefix}-one`)
   const row = page.getByRole('row').filter({ hasText: `${prefix}-one` })
   await row.getByText('Nothing yet').waitFor()
@@ -54,7 +54,7 @@ test('Creates, tags and deletions appear live, and the row shows the next revisi
   await page.waitForURL('**tag=*')
   await row.waitFor()
   await rest('DELETE', `/v2/deployments/${id}?force=true`)
-  await page.getByText('None is like that').waitFor()
+  await page.getByText('No match').waitFor()
 })
 
 test('A truncated sentence is shown in full on hover and on focus', async ({ page }) => {
@@ -123,7 +123,7 @@ test('A queued deployment is Waiting in its row and in the counts, and a failed 
   const row = page.getByRole('row').filter({ hasText: prefix })
   await row.getByText('Waiting', { exact: true }).waitFor()
   await page.getByRole('button', { name: /^Waiting 1$/ }).waitFor()
-  await page.getByRole('button', { name: /^Under way 0$/ }).waitFor()
+  await page.getByRole('button', { name: /^In progress 0$/ }).waitFor()
   const { latest_revision_id } = await rest('GET', `/v2/deployments/${id}`)
   await rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/interrupt`)
   await page.getByRole('button', { name: /^All 1$/ }).click()

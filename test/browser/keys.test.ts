@@ -17,7 +17,7 @@ test('a key is created, shown once, signs a person in, and ends the session when
   const made = (await page.getByTestId('new-key').textContent())!.trim()
   expect(made).toMatch(/^cpk_[\w-]{43}$/)
   expect(await statusOf(made)).toBe(200)
-  await page.getByRole('button', { name: 'I have kept it' }).click()
+  await page.getByRole('button', { name: 'Done' }).click()
   const keys = page.getByRole('region', { name: 'API keys' })
   await keys.getByText('night shift').waitFor()
   expect(await page.content()).not.toContain(made)

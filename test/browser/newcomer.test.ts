@@ -57,7 +57,7 @@ test('why is this one not live? The list says it, and two clicks lead to the lin
   await inSight(row.getByText(/^Build command "grep .*" failed with exit code 1/))
   await click(row.getByRole('link', { name: 'triage-agent' }))
   await inSight(page.getByText('#1 is still serving.'))
-  await click(page.getByRole('link', { name: 'Read its log' }))
+  await click(page.getByRole('link', { name: 'View log' }))
   await inSight(page.getByRole('region', { name: 'Build log' }).getByText('$ grep -q Hello greeting.txt'))
 })
 
@@ -66,11 +66,11 @@ test('what changed since yesterday? One click shows authors and outcomes, anothe
 }) => {
   await setSecret('TONE')
   const click = await arrive(page, 2)
-  await click(page.getByRole('link', { name: 'What changed since yesterday' }))
+  await click(page.getByRole('link', { name: 'Changes since yesterday' }))
   const act = page.getByRole('listitem').filter({ hasText: 'support-agent' }).first()
   await inSight(act.getByText('CI', { exact: true }))
   await inSight(act.getByText('Deployed'))
-  expect(await page.getByRole('combobox', { name: 'Since when' }).inputValue()).toBe('yesterday')
+  expect(await page.getByRole('combobox', { name: 'Time range' }).inputValue()).toBe('yesterday')
   // signing in is not listed as a change
   expect(await page.getByText('signed in').count()).toBe(0)
   await click(act.getByRole('link', { name: /^What changed/ }))

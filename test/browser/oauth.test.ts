@@ -16,10 +16,10 @@ test('a provider is added and changed, an account there connected for an agent, 
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill('Acme')
   await dialog.getByLabel('Id', { exact: true }).fill('not an id')
-  await dialog.getByLabel('Where people consent').fill(authUrl)
-  await dialog.getByLabel('Where codes become tokens').fill(tokenUrl)
+  await dialog.getByLabel('Authorization URL').fill(authUrl)
+  await dialog.getByLabel('Token URL').fill(tokenUrl)
   await dialog.getByLabel('Client id').fill(clientId)
-  await dialog.getByLabel('How the client proves itself').selectOption('client_secret_basic')
+  await dialog.getByLabel('Client authentication').selectOption('client_secret_basic')
   await dialog.getByLabel('Client secret').fill(clientSecret)
   await page.keyboard.press('Enter')
   // the error is at the field, which gets the focus
@@ -32,7 +32,7 @@ test('a provider is added and changed, an account there connected for an agent, 
   await card.getByText(`${url}/v2/auth/callback/${providerId}`).waitFor()
   expect(await page.content()).not.toContain(clientSecret)
 
-  await card.getByRole('button', { name: 'What can be done with Acme' }).click()
+  await card.getByRole('button', { name: 'Actions for Acme' }).click()
   await page.getByRole('menuitem', { name: 'Change' }).click()
   await dialog.getByLabel('Name').fill('Acme Mail')
   await page.keyboard.press('Enter')
@@ -63,12 +63,12 @@ test('a provider is added and changed, an account there connected for an agent, 
   await link.waitFor()
 
   await page.getByRole('tab', { name: 'Providers' }).click()
-  await page.getByRole('button', { name: 'What can be done with Acme Mail' }).click()
+  await page.getByRole('button', { name: 'Actions for Acme Mail' }).click()
   await page.getByRole('menuitem', { name: 'Delete' }).click()
   await dialog.getByRole('button', { name: 'Delete' }).click()
   // a person has an account there
   await dialog.getByRole('alert').waitFor()
-  await dialog.getByLabel('Also the accounts of everybody there').check()
+  await dialog.getByLabel('Also delete all users’ accounts').check()
   await dialog.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No providers').waitFor()
 })

@@ -8,7 +8,7 @@ test('a workspace is created, found by a part of its name, and left again', asyn
   const { url, wideKey, workspaceId } = inject('server')
   const name = `team-${randomUUID().slice(0, 8)}`
   await signIn(page, url, { key: wideKey }, `/w/${workspaceId}/deployments`)
-  const switcher = page.getByTitle('Go to another workspace')
+  const switcher = page.getByTitle('Switch workspace')
   await switcher.click()
   await page.getByRole('button', { name: 'New workspace' }).click()
   const dialog = page.getByRole('dialog')
@@ -32,5 +32,5 @@ test('a key of one workspace is offered no other', async ({ page }) => {
   const { url, key, workspaceId } = inject('server')
   await signIn(page, url, { key }, `/w/${workspaceId}/activity`)
   await page.getByText('Default', { exact: true }).first().waitFor()
-  expect(await page.getByTitle('Go to another workspace').count()).toBe(0)
+  expect(await page.getByTitle('Switch workspace').count()).toBe(0)
 })

@@ -55,12 +55,12 @@ export async function signIn(by: { api_key: string } | { code: string }): Promis
     }
     if (response.status === 401)
       return 'code' in by
-        ? 'This link was used already, or is too old: each works once, for ten minutes.'
-        : 'This is no key of this server, or it was revoked or has expired.'
+        ? 'This link was already used or has expired. A link works once, for ten minutes.'
+        : 'The key is unknown, revoked or expired.'
     if (response.status === 422) return 'This does not look like an API key.'
     return typeof answer.detail === 'string' ? answer.detail : 'The server can’t answer at the moment.'
   } catch {
-    return 'The server can’t be reached. Try again when it is there.'
+    return 'The server can’t be reached. Try again later.'
   }
 }
 

@@ -12,7 +12,7 @@ export function Home() {
   if (ws) return <Navigate to="/w/$ws/deployments" params={{ ws }} replace />
   return (
     <Container py="xl">
-      <NotFound>There is no workspace yet that you may see. An admin of your organization can make one.</NotFound>
+      <NotFound>You have no workspace yet. An admin of your organization can create one.</NotFound>
     </Container>
   )
 }

@@ -56,15 +56,15 @@ export function Navigation({ me }: { me: Me | null }) {
 function SignedInActor({ me }: { me: Me | null }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const schemes = [
-    { value: 'auto', label: 'Like the system', icon: IconDeviceDesktop },
+    { value: 'auto', label: 'System', icon: IconDeviceDesktop },
     { value: 'light', label: 'Light', icon: IconSun },
     { value: 'dark', label: 'Dark', icon: IconMoon },
   ] as const
   return (
     <Menu position="top-end" width={200}>
       <Menu.Target>
-        <Tooltip label="You and this page">
-          <ActionIcon variant="subtle" color="gray" aria-label="You and this page">
+        <Tooltip label="Account">
+          <ActionIcon variant="subtle" color="gray" aria-label="Account">
             <IconDots size={18} />
           </ActionIcon>
         </Tooltip>

@@ -56,7 +56,7 @@ export function NewWorkspace({ opened, onClose, onMade }: NewWorkspaceProps) {
         onSubmit={submit}
       >
         <Text size="sm" c="dimmed">
-          A workspace has deployments, listeners, keys and git integrations of its own. Keys of other workspaces see
+          A workspace has its own deployments, listeners, keys and git integrations. Keys of other workspaces see
           nothing of it.
         </Text>
         <TextInput

@@ -48,7 +48,7 @@ export function OwnerPrompt({ apiKeyId }: { apiKeyId: string }) {
         <Group align="flex-end">
           <TextInput
             label="Your name"
-            description="Changes that you make with this API key show it."
+            description="Shown on changes that you make with this API key."
             value={name}
             onChange={({ currentTarget }) => setName(currentTarget.value)}
             error={fieldError(wrong, 'owner') ?? formError(wrong, ['owner'])}

@@ -80,7 +80,7 @@ export default function Palette() {
       maxHeight={460}
       scrollable
     >
-      <Spotlight.Search placeholder="Open anything by its name" leftSection={<IconSearch size={18} />} />
+      <Spotlight.Search placeholder="Search deployments, pages and more" leftSection={<IconSearch size={18} />} />
       <Spotlight.ActionsList>
         <Group label="Deployments" any={deployments.length > 0}>
           {deployments.map(({ id, name, serving, latestRevision }) => (
@@ -129,7 +129,7 @@ export default function Palette() {
         {found === 0 && (
           <Spotlight.Empty>
             <Text c="dimmed" size="sm">
-              {fetching || text !== typed.trim() ? 'Looking…' : 'Nothing of this name.'}
+              {fetching || text !== typed.trim() ? 'Searching…' : 'No results.'}
             </Text>
           </Spotlight.Empty>
         )}

@@ -5,7 +5,7 @@ export function RootLayout() {
   return (
     <>
       <a className="skip-link" href="#page">
-        Skip to the page
+        Skip to content
       </a>
       <Outlet />
     </>

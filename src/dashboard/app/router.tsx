@@ -37,14 +37,11 @@ function Failed({ error, reset }: ErrorComponentProps) {
   return (
     <Container py="xl">
       <PageError
-        error={createProblem(
-          'FAULT',
-          `This page has a fault: ${error instanceof Error ? error.message : String(error)}`,
-        )}
+        error={createProblem('FAULT', `This page failed: ${error instanceof Error ? error.message : String(error)}`)}
         retry={reset}
       />
       <Button variant="subtle" mt="sm" onClick={() => location.reload()}>
-        Load it anew
+        Reload
       </Button>
     </Container>
   )

@@ -69,9 +69,9 @@ function Shell({ workspace }: { workspace: string }) {
         <Container size="var(--page-max)" px={0}>
           {error && !there && isForeign(error) ? (
             <NotFound>
-              There is no such workspace, or none that you may see.{' '}
+              This workspace does not exist, or you have no access to it.{' '}
               <LinkTo to="/" underline="always">
-                Go to one that you may
+                Open another workspace
               </LinkTo>
               .
             </NotFound>
@@ -81,7 +81,7 @@ function Shell({ workspace }: { workspace: string }) {
             <MeProvider me={data?.me ?? null}>
               {overload && (
                 <Alert color="yellow" mb="md" role="status">
-                  {overload.message} Builds begin one at a time until it has passed.
+                  {overload.message} Until the load drops, builds start one at a time.
                 </Alert>
               )}
               {data?.me.apiKey?.owner === null && <OwnerPrompt key={data.me.apiKey.id} apiKeyId={data.me.apiKey.id} />}

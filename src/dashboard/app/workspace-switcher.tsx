@@ -74,7 +74,7 @@ function Switcher({ me }: { me: Me }) {
           <UnstyledButton
             className={classes.workspace}
             onClick={() => combobox.toggleDropdown()}
-            title="Go to another workspace"
+            title="Switch workspace"
           >
             <Name me={me} />
             <IconSelector size={16} aria-hidden opacity={0.6} />
@@ -97,11 +97,11 @@ function Switcher({ me }: { me: Me }) {
                   <Text size="sm" truncate fw={id === ws ? 600 : undefined}>
                     {name}
                   </Text>
-                  {id === ws && <IconCheck size={14} aria-label="This one" />}
+                  {id === ws && <IconCheck size={14} aria-label="Current" />}
                 </Group>
               </Combobox.Option>
             ))}
-            {data && found.length === 0 && <Combobox.Empty>None is called so</Combobox.Empty>}
+            {data && found.length === 0 && <Combobox.Empty>No match</Combobox.Empty>}
           </Combobox.Options>
           {me.role === 'admin' && (
             <Combobox.Footer>

@@ -12,7 +12,7 @@ const KINDS = {
   git_provider: { icon: IconGitBranch, word: 'Git provider' },
   listener: { icon: IconRobot, word: 'Listener' },
   person: { icon: IconUser, word: 'Person' },
-  system: { icon: IconServer, word: 'The server itself' },
+  system: { icon: IconServer, word: 'System' },
   worker: { icon: IconServer, word: 'Worker' },
 } as const
 

@@ -5,7 +5,7 @@ import classes from './breadcrumbs.module.css'
 
 export function Breadcrumbs({ children }: { children: ReactNode[] }) {
   return (
-    <nav aria-label="Where you are">
+    <nav aria-label="Breadcrumbs">
       <Crumbs separatorMargin={6} classNames={{ breadcrumb: classes.crumb, separator: classes.crumb }}>
         {children}
       </Crumbs>

@@ -48,8 +48,8 @@ export function InterruptDialog({ deployment, revision, onClose }: InterruptDial
       onConfirm={() => write({ input: { deploymentId: deployment.id, revisionId: revision.id } })}
     >
       <Text size="sm">
-        It is {stateOf(revision).label.toLowerCase()} for <Elapsed since={revision.statusSince} />, and stops at once.{' '}
-        {active && serving ? `#${active.number} goes on serving.` : 'Nothing serves, and nothing will.'} It can be
+        It is {stateOf(revision).label.toLowerCase()} for <Elapsed since={revision.statusSince} />, and stops
+        immediately. {active && serving ? `#${active.number} keeps serving.` : 'No revision serves requests.'} It can be
         redeployed later.
       </Text>
     </ConfirmDialog>

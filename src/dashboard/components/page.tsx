@@ -67,7 +67,7 @@ export function PageError({ error, retry }: { error: CombinedError | Problem; re
     <Alert
       color={passes ? 'yellow' : 'red'}
       icon={passes ? <IconPlugConnectedX /> : <IconAlertTriangle />}
-      title={passes ? 'This can’t be read at the moment' : 'This can’t be shown'}
+      title={passes ? 'Temporarily unavailable' : 'Can’t show this page'}
       role="alert"
     >
       <Stack gap="sm" align="flex-start">
@@ -93,8 +93,7 @@ export function NotFound({ children }: { children?: ReactNode }) {
         Not found
       </Title>
       <Text c="dimmed" maw={420}>
-        {children ??
-          'There is nothing at this address, or nothing that you may see: it may be gone, or in another workspace.'}
+        {children ?? 'This page does not exist, was deleted, or is in another workspace.'}
       </Text>
     </Stack>
   )

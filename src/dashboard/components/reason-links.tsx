@@ -25,12 +25,12 @@ export function ReasonLinks({ deploymentId, reason, revisionId, log }: WaysOnPro
           size="sm"
           underline="always"
         >
-          Read its log
+          View log
         </LinkTo>
       )}
       {reason && FIXED_IN_SETTINGS.has(reason) && (
         <LinkTo to="/w/$ws/deployments/$id/settings" params={params} size="sm" underline="always">
-          Open its settings
+          Open settings
         </LinkTo>
       )}
     </>

@@ -38,7 +38,7 @@ export function Reason({ message, reason, since, tone, actions }: ReasonProps) {
         {said ?? reason}
       </Text>
       {printed.length > 0 && (
-        <Code block mt={6} className={classes.printed} tabIndex={0} role="group" aria-label="What was printed last">
+        <Code block mt={6} className={classes.printed} tabIndex={0} role="group" aria-label="Last output">
           {printed.join('\n')}
         </Code>
       )}

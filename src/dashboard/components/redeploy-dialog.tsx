@@ -69,7 +69,7 @@ export function RedeployDialog({ deployment, revision, onClose }: RedeployDialog
         {active && active.id !== revision.id && <Changes from={active} to={revision} />}
         {active?.id === revision.id && (
           <Text size="sm">
-            Nothing of it differs: it is started anew, with the resources and references that the deployment has now.
+            No differences. The revision restarts with the deployment’s current resources and references.
           </Text>
         )}
       </Stack>

@@ -81,10 +81,10 @@ export function RevisionChanges({
         return own.length > 0 && <Fields key={part} title={PARTS[part]} differences={own} />
       })}
       <Names title="Secrets" names={secrets} changed="another value" />
-      {secretReferences && <Names title="References to secrets" names={secretReferences} changed="another secret" />}
+      {secretReferences && <Names title="Secret references" names={secretReferences} changed="another secret" />}
       {!resourcesKnown && (
         <Text size="xs" c="dimmed">
-          With which resources one of them ran, nobody has noted: a server of an earlier version made it.
+          The resources of one revision are unknown: an earlier server version created it.
         </Text>
       )}
     </Stack>

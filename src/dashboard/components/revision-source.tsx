@@ -42,7 +42,7 @@ export function RevisionSourceLine({
   return (
     <Line icon={<IconUpload size={15} aria-label="Upload" />}>
       <Text span size="sm">
-        {made.sourceTarballPath ? 'Uploaded source' : 'Nothing to build or run yet'}
+        {made.sourceTarballPath ? 'Uploaded source' : 'No source yet'}
       </Text>
     </Line>
   )

@@ -18,13 +18,13 @@ export function DropSource({ source, onSource }: DropSourceProps) {
   const [wrong, setWrong] = useState<string | null>(null)
   const folder = useRef<HTMLInputElement>(null)
   const take = (found: Source | null) => {
-    setWrong(found ? null : 'This is neither a folder nor a .tar.gz.')
+    setWrong(found ? null : 'Drop a folder or a .tar.gz file.')
     if (found) onSource(found)
   }
   const drop = (event: DragEvent) => {
     event.preventDefault()
     setIsOver(false)
-    void droppedSource(event.dataTransfer).then(take, () => setWrong('This could not be read.'))
+    void droppedSource(event.dataTransfer).then(take, () => setWrong('The file can’t be read.'))
   }
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the buttons inside offer the same by keyboard

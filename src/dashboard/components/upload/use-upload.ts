@@ -64,7 +64,7 @@ function put(uploadUrl: string, body: Blob, onSent: (sent: number) => void): Pro
   // the page's policy allows requests to its own origin only, so the URL's host is ignored
   if (!pathname.startsWith('/v1/uploads/'))
     return Promise.resolve(
-      'This server keeps uploads in a bucket, which no page may write to: send the source by the API, as CI does (upload-url, PUT, then source_tarball_path).',
+      'This server stores uploads in a bucket that pages can’t write to. Upload with the API (upload-url, PUT, then source_tarball_path).',
     )
   return new Promise((resolve) => {
     const request = new XMLHttpRequest()
@@ -72,7 +72,7 @@ function put(uploadUrl: string, body: Blob, onSent: (sent: number) => void): Pro
     request.setRequestHeader('content-type', 'application/gzip')
     request.upload.onprogress = ({ loaded, total }) => onSent(total > 0 ? loaded / total : 0)
     request.onload = () => resolve(request.status < 300 ? null : errorDetail(request.responseText))
-    request.onerror = () => resolve('The upload was broken off. Try again.')
+    request.onerror = () => resolve('The upload was interrupted. Try again.')
     request.send(body)
   })
 }
@@ -84,5 +84,5 @@ function errorDetail(answer: string): string {
   } catch {
     // not JSON: a proxy answered
   }
-  return 'The server did not take the upload. Try again.'
+  return 'The server rejected the upload. Try again.'
 }

@@ -54,12 +54,12 @@ export function ActorFilter({ who, onWho }: ByWhomProps) {
     <Select
       size="xs"
       w={170}
-      aria-label="By whom"
-      placeholder="By anybody"
+      aria-label="Actor"
+      placeholder="Anyone"
       searchable
       clearable
-      clearButtonProps={{ 'aria-label': 'Of anybody' }}
-      nothingFoundMessage="Nobody lately"
+      clearButtonProps={{ 'aria-label': 'Clear the actor' }}
+      nothingFoundMessage="No recent actors"
       onDropdownOpen={() => setOpened(true)}
       value={who ?? null}
       onChange={(value) => onWho(value ?? undefined)}

@@ -53,12 +53,12 @@ export function DeploymentFilter({ deployment, onDeployment }: OfDeploymentProps
     <Select
       size="xs"
       w={190}
-      aria-label="Of which deployment"
-      placeholder="Of any deployment"
+      aria-label="Deployment"
+      placeholder="Any deployment"
       searchable
       clearable
-      clearButtonProps={{ 'aria-label': 'Of any deployment' }}
-      nothingFoundMessage="None is called so"
+      clearButtonProps={{ 'aria-label': 'Clear the deployment' }}
+      nothingFoundMessage="No match"
       onDropdownOpen={() => setOpened(true)}
       searchValue={typed}
       onSearchChange={setTyped}

@@ -75,7 +75,7 @@ export function Events({ filter, showSignIns: signIns, after = null, day = null,
         const acts = groupEvents(readFragment(eventFragment, nodes), signIns)
         const days = acts.map(({ event }) => dayOf(event.occurredAt))
         if (acts.length === 0 && after === null && !pageInfo.hasNextPage)
-          return <Empty title="Nothing happened">Nothing that is kept matches what is asked for above.</Empty>
+          return <Empty title="No events">No stored event matches the filters.</Empty>
         return (
           <Stack gap={0}>
             <ul className={classes.events}>
@@ -104,7 +104,7 @@ export function Events({ filter, showSignIns: signIns, after = null, day = null,
               ))}
             {!pageInfo.hasNextPage && (
               <Text size="xs" c="dimmed" ta="center" mt="lg">
-                That is all that is kept.
+                No older events.
               </Text>
             )}
           </Stack>

@@ -7,10 +7,10 @@ import { ABOUT, type ActivitySearch, type Since } from './search.ts'
 import { EVENT_TYPES } from './sentences.ts'
 
 const SINCE_LABELS: Record<Since, string> = {
-  hour: 'In the last hour',
+  hour: 'Last hour',
   today: 'Today',
   yesterday: 'Since yesterday',
-  week: 'In the last week',
+  week: 'Last week',
 }
 
 /** An option for the whole family, then one per event type. */
@@ -41,26 +41,26 @@ export function Filters({ search, onSearch }: FiltersProps) {
         value={search.all ? 'all' : 'decided'}
         onChange={(value) => change({ all: value === 'all' ? true : undefined })}
         data={[
-          { value: 'decided', label: 'What was changed' },
+          { value: 'decided', label: 'Changes' },
           { value: 'all', label: 'Everything' },
         ]}
       />
       <NativeSelect
         size="xs"
-        aria-label="What it is about"
+        aria-label="Event type"
         value={search.about ?? ''}
         onChange={({ currentTarget }) =>
           change({ about: (currentTarget.value || undefined) as ActivitySearch['about'] })
         }
-        data={[{ value: '', label: 'About anything' }, ...Object.entries(ABOUT).map(groupOf)]}
+        data={[{ value: '', label: 'All events' }, ...Object.entries(ABOUT).map(groupOf)]}
       />
       <NativeSelect
         size="xs"
-        aria-label="Since when"
+        aria-label="Time range"
         value={search.since ?? ''}
         onChange={({ currentTarget }) => change({ since: (currentTarget.value || undefined) as Since | undefined })}
         data={[
-          { value: '', label: 'At any time' },
+          { value: '', label: 'Any time' },
           ...Object.entries(SINCE_LABELS).map(([value, label]) => ({ value, label })),
         ]}
       />

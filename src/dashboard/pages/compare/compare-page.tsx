@@ -127,20 +127,20 @@ function Comparison({ deployment }: { deployment: Deployment }) {
       }
     >
       {nodes.length < 2 ? (
-        <Empty title="There is nothing to compare yet">
+        <Empty title="Nothing to compare yet">
           {deployment.name} has one revision. The next one can be compared with it.
         </Empty>
       ) : (
         <Stack gap="lg">
           <div className={classes.choice}>
             <RevisionSelect label="From" data={data} value={from} onChange={(value) => look({ from: value, to })} />
-            <Tooltip label="The other way round">
+            <Tooltip label="Swap">
               <ActionIcon
                 variant="default"
                 size={36}
                 className={classes.swap}
                 onClick={() => look({ from: to, to: from })}
-                aria-label="The other way round"
+                aria-label="Swap"
               >
                 <IconArrowsExchange size={18} />
               </ActionIcon>
@@ -179,7 +179,7 @@ const RevisionSelect = ({ label, data, value, onChange }: ChoiceProps) => (
     searchable
     allowDeselect={false}
     className={classes.select}
-    nothingFoundMessage="No revision is like that"
+    nothingFoundMessage="No match"
   />
 )
 

@@ -71,7 +71,7 @@ export default function DeploymentsPage() {
             leftSection={<IconHistory size={16} />}
             visibleFrom="sm"
           >
-            What changed since yesterday
+            Changes since yesterday
           </ButtonTo>
           {mayMake && (
             <ButtonTo to="/w/$ws/deployments/new" params={{ ws }} leftSection={<IconPlus size={16} />}>
@@ -117,21 +117,21 @@ function Nothing({ filtered, onClear }: { filtered: boolean; onClear(): void }) 
   if (filtered)
     return (
       <Empty
-        title="None is like that"
+        title="No match"
         action={
           <Button variant="light" size="xs" onClick={onClear}>
             Show all
           </Button>
         }
       >
-        No deployment matches all of what is chosen here.
+        No deployment matches the filters.
       </Empty>
     )
   return (
     <Empty title="No deployments yet">
       <Text size="sm">
-        A deployment is an agent with an address: from a git repository, an upload or an image. What is made here, by
-        the API or by <code>npm run cli -- demo</code> shows at once.
+        A deployment is an agent with an address: from a git repository, an upload or an image. A new deployment from
+        this page, the API or <code>npm run cli -- demo</code> appears here immediately.
       </Text>
     </Empty>
   )

@@ -28,7 +28,7 @@ export function Filters({ search, onChange, view: { sort, dense }, onSort, onDen
     { state: 'failing', word: 'Failing', count: counts?.states.failing, tone: 'bad' },
     {
       state: 'busy',
-      word: 'Under way',
+      word: 'In progress',
       count: counts && counts.states.waiting - counts.states.latestRevisionWaits,
       tone: 'busy',
     },
@@ -151,10 +151,10 @@ function Chips({ legend, children }: { legend: string; children: ReactNode }) {
 
 const ORDERS = [
   { value: 'attention', label: 'Needs attention first' },
-  { value: 'name', label: 'Name, from A' },
-  { value: '-name', label: 'Name, from Z' },
-  { value: '-changed', label: 'Changed last, first' },
-  { value: 'changed', label: 'Changed last, last' },
+  { value: 'name', label: 'Name A–Z' },
+  { value: '-name', label: 'Name Z–A' },
+  { value: '-changed', label: 'Recently changed' },
+  { value: 'changed', label: 'Least recently changed' },
   { value: '-created', label: 'Newest first' },
   { value: 'created', label: 'Oldest first' },
 ]

@@ -26,7 +26,7 @@ const COLUMNS: readonly Column[] = [
   { id: 'name', header: 'Name', sorted: true, Cell: NameAndTags },
   { id: 'serves', header: 'Serves', Cell: Serving },
   { id: 'coming', header: 'Coming', Cell: Rollout },
-  { id: 'why', header: 'Why it is not live', Cell: Why },
+  { id: 'why', header: 'Reason', Cell: Why },
   { id: 'source', header: 'Source', Cell: Source },
   { id: 'changed', header: 'Changed', sorted: true, Cell: Changed },
 ]

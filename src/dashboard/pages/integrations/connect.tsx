@@ -46,7 +46,7 @@ export function Connect() {
         <Stack>
           {!begun && !wrong && <Loader size="sm" role="status" aria-label="Asking" />}
           {wrong && (
-            <Alert color="yellow" title="It can’t be connected" role="alert">
+            <Alert color="yellow" title="Can’t connect" role="alert">
               {wrong}
             </Alert>
           )}

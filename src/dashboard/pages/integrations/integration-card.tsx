@@ -78,9 +78,7 @@ export function IntegrationCard({ integration }: { integration: FragmentOf<typeo
           </Group>
         </Group>
         {suspended && (
-          <Text size="sm">
-            The git provider has suspended the installation: whoever looks after it there can lift that.
-          </Text>
+          <Text size="sm">The installation is suspended. Its owner can resume it at the git provider.</Text>
         )}
         <Collapse expanded={shown}>{shown && <Repositories integrationId={id} />}</Collapse>
       </Stack>
@@ -93,8 +91,7 @@ export function IntegrationCard({ integration }: { integration: FragmentOf<typeo
         onConfirm={() => remove({ input: { integrationId: id } })}
       >
         <Text size="sm">
-          Its repositories can be deployed no more from here. At the git provider the app stays installed: remove it
-          there, too.
+          You can’t deploy its repositories any more. The app stays installed at the git provider: remove it there, too.
         </Text>
       </ConfirmDialog>
     </Paper>

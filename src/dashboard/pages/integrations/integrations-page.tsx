@@ -38,7 +38,7 @@ export default function IntegrationsPage() {
         {({ gitIntegrations }) =>
           gitIntegrations.length === 0 ? (
             <Empty title="No integrations" action={isAdmin && <Connect />}>
-              Without one, deployments are made of images and uploads alone.
+              Connect one to deploy from git repositories.
             </Empty>
           ) : (
             <Stack>

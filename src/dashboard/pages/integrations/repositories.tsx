@@ -66,9 +66,7 @@ export function Repositories({ integrationId }: { integrationId: string }) {
           node?.__typename === 'GitIntegration' && node.repositories ? (
             <RepositoryList page={node.repositories} search={search} after={after} onAfter={setAfter} />
           ) : (
-            <Text size="sm">
-              {query[0].error?.graphQLErrors[0]?.message ?? 'The git provider can’t say at the moment.'}
-            </Text>
+            <Text size="sm">{query[0].error?.graphQLErrors[0]?.message ?? 'The git provider is unavailable.'}</Text>
           )
         }
       </QueryView>
@@ -87,7 +85,7 @@ function RepositoryList({ page: { nodes, totalCount, pageInfo }, search, after, 
   if (nodes.length === 0)
     return (
       <Text size="sm" c="dimmed">
-        {search === '' ? 'It reaches no repository.' : `No repository with “${search}” in its name.`}
+        {search === '' ? 'No repositories.' : `No repository with “${search}” in its name.`}
       </Text>
     )
   return (

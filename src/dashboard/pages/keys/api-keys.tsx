@@ -48,7 +48,7 @@ function KeysPage({ all, after = null }: { all: boolean; after?: string | null }
         <Rows
           connection={apiKeys}
           row={(key) => <KeyRow key={key.id} apiKey={key} all={all} />}
-          empty="There is no API key."
+          empty="No API keys yet."
           more={(cursor) => <KeysPage all={all} after={cursor} />}
         />
       )}

@@ -19,7 +19,7 @@ export function CreateKey({ opened, onClose }: CreateKeyProps) {
     <Modal
       opened={opened}
       onClose={close}
-      title={made ? 'Keep this key' : 'New API key'}
+      title={made ? 'Copy this key' : 'New API key'}
       centered
       // a click outside must not close the dialog: the key can't be shown again
       closeOnClickOutside={made === null}

@@ -79,7 +79,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
     >
       <TextInput
         label="Name"
-        description="What uses it: so you know later whether it is still needed."
+        description="The program that uses the key."
         value={name}
         onChange={({ currentTarget }) => setName(currentTarget.value)}
         error={fieldError(wrong, 'name')}
@@ -120,14 +120,14 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
       />
       {readsSecrets && (
         <Checkbox
-          label="May read the values of secrets"
+          label="Can read secret values"
           checked={secretsRead}
           onChange={({ currentTarget }) => setSecretsRead(currentTarget.checked)}
         />
       )}
       {!isBound && me?.organizationWide && (
         <Checkbox
-          label="For every workspace of the organization"
+          label="All workspaces of the organization"
           checked={organizationWide}
           onChange={({ currentTarget }) => setOrganizationWide(currentTarget.checked)}
         />
@@ -139,7 +139,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
 function ListenerSelect({ value, onChange }: { value: string; onChange(id: string): void }) {
   const [{ data, error }] = useQuery({ query: listenersQuery })
   const listeners = data?.listeners.nodes ?? []
-  const none = data && listeners.length === 0 ? 'There is no listener in this workspace.' : null
+  const none = data && listeners.length === 0 ? 'No listeners in this workspace.' : null
   return (
     <NativeSelect
       label="Listener"

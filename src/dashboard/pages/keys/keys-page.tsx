@@ -13,7 +13,7 @@ export default function KeysPage() {
       description={
         isAdmin
           ? 'Everything that can act in this workspace: programs by keys, people by sessions.'
-          : 'Where you are signed in. API keys are made and revoked by admins.'
+          : 'Your sessions. Admins create and revoke API keys.'
       }
     >
       <Stack gap={36}>

@@ -26,8 +26,8 @@ export function Section({ title, action, all, onAll, children }: SectionProps) {
             value={all ? 'all' : 'valid'}
             onChange={(value) => onAll(value === 'all')}
             data={[
-              { value: 'valid', label: 'In use' },
-              { value: 'all', label: 'Ended, too' },
+              { value: 'valid', label: 'Active' },
+              { value: 'all', label: 'All' },
             ]}
           />
           {action}
@@ -72,7 +72,7 @@ export function Rows<Node>({ connection: { nodes, pageInfo }, row, empty, more }
           more(endCursor)
         ) : (
           <Button variant="default" size="xs" onClick={() => setOpen(true)} style={{ alignSelf: 'flex-start' }}>
-            Older ones
+            Show older
           </Button>
         ))}
     </>

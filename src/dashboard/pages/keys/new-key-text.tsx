@@ -13,8 +13,8 @@ export function NewKeyText({ name, text, onClose }: ShownOnceProps) {
   return (
     <Stack>
       <Text size="sm">
-        This is the only time that “{name}” is shown. Put it where the program that is to use it finds it; send it in
-        the header <Code>X-Api-Key</Code>.
+        “{name}” is shown only once. Store it where your program can read it, and send it in the header{' '}
+        <Code>X-Api-Key</Code>.
       </Text>
       <Group gap="xs" wrap="nowrap" align="flex-start">
         <Code block className={classes.key} flex={1} data-testid="new-key">
@@ -23,7 +23,7 @@ export function NewKeyText({ name, text, onClose }: ShownOnceProps) {
         <Copy text={text} what="the key" />
       </Group>
       <Group justify="flex-end">
-        <Button onClick={onClose}>I have kept it</Button>
+        <Button onClick={onClose}>Done</Button>
       </Group>
     </Stack>
   )

@@ -36,7 +36,7 @@ function SessionsPage({ all, after = null }: { all: boolean; after?: string | nu
         <Rows
           connection={sessions}
           row={(session) => <SessionRow key={session.id} session={session} all={all} />}
-          empty="Nobody is signed in."
+          empty="No sessions."
           more={(cursor) => <SessionsPage all={all} after={cursor} />}
         />
       )}

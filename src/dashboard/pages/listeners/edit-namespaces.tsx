@@ -64,7 +64,7 @@ export function EditNamespaces({ opened, onClose, listener }: EditNamespacesProp
         wrong={wrong}
         said={
           isConflict
-            ? `Somebody has changed it meanwhile: it has ${stored.length === 0 ? 'none' : stored.join(', ')} now. Save again to have yours.`
+            ? `Another user changed the namespaces to ${stored.length === 0 ? 'none' : stored.join(', ')}. Save again to overwrite them.`
             : wrong?.issues.length === 0 && wrong.message
         }
         isConflict={isConflict}

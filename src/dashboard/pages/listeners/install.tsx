@@ -64,7 +64,7 @@ function InstallSteps({ listener: { id, computeId, computeConfig }, shown, onKey
   if (!isAdmin)
     return (
       <Text size="sm" c="dimmed">
-        It was never heard: an admin installs its program in the cluster.
+        Not connected yet. An admin installs the listener in the cluster.
       </Text>
     )
   const make = async () => {
@@ -86,11 +86,11 @@ function InstallSteps({ listener: { id, computeId, computeConfig }, shown, onKey
       {shown === null ? (
         <Group>
           <Button variant="light" size="xs" loading={busy} onClick={() => void make()}>
-            Make a key
+            Create key
           </Button>
         </Group>
       ) : (
-        <Alert color="yellow" title="Copy it now: it is not shown again" role="status">
+        <Alert color="yellow" title="Copy the key now. It is shown only once." role="status">
           <Group gap="xs" wrap="nowrap">
             <Code className={classes.command}>{shown}</Code>
             <Copy text={shown} what="the key" />

@@ -129,7 +129,7 @@ function ListenerDeployments({
   if (totalCount === 0)
     return (
       <Text size="sm" c="dimmed">
-        No deployment names it.
+        No deployments yet.
       </Text>
     )
   const more = totalCount - nodes.length
@@ -140,7 +140,7 @@ function ListenerDeployments({
       </Text>
       {status === 'OFFLINE' && (
         <Text size="sm" c="dimmed">
-          What serves there goes on serving; nothing new is built or changed until it is heard again.
+          Its agents keep serving. New changes wait until the listener is back.
         </Text>
       )}
       <ul className={classes.held} aria-label={`Deployments of ${computeId}`}>
@@ -190,7 +190,7 @@ function Actions({ listener }: { listener: ListenerData }) {
       {isAdmin && (
         <Menu position="bottom-end">
           <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" aria-label={`What can be done with ${computeId}`}>
+            <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${computeId}`}>
               <IconDots size={18} />
             </ActionIcon>
           </Menu.Target>

@@ -55,7 +55,7 @@ export function NewListener({ opened, onClose }: { opened: boolean; onClose(): v
         onSubmit={submit}
       >
         <TextInput
-          label="Name of the cluster"
+          label="Cluster name"
           description="As deployments name it. It can’t be changed."
           placeholder="prod-eu"
           value={computeId}

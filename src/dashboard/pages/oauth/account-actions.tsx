@@ -55,7 +55,7 @@ export function AccountActions({ token }: { token: Token }) {
     <>
       <Menu position="bottom-end">
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`What can be done with ${account}`}>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${account}`}>
             <IconDots size={18} />
           </ActionIcon>
         </Menu.Target>
@@ -67,11 +67,11 @@ export function AccountActions({ token }: { token: Token }) {
               name.open()
             }}
           >
-            Name it
+            Rename
           </Menu.Item>
           {!isDefault && (
             <Menu.Item leftSection={<IconStar size={16} />} onClick={choose.open}>
-              Make it the default
+              Make default
             </Menu.Item>
           )}
           <Menu.Item leftSection={<IconTrash size={16} />} color="red" onClick={deletion.open}>
@@ -98,7 +98,7 @@ export function AccountActions({ token }: { token: Token }) {
         opened={choosing}
         onClose={choose.close}
         title={`${account} as the default`}
-        verb="Make it the default"
+        verb="Make default"
         onConfirm={() => update({ input: { tokenId, isDefault: true } })}
       >
         <Text size="sm">An agent that is connected to several of your accounts at {provider.name} gets this one.</Text>

@@ -29,7 +29,7 @@ export function Accounts() {
       <QueryView query={query}>
         {({ oauthTokens: { nodes, pageInfo } }) =>
           nodes.length === 0 && after === null ? (
-            <Empty title="No accounts of yours" action={connect}>
+            <Empty title="No accounts yet" action={connect}>
               Let an agent read your mail, or write to your calendar: you consent at the provider, and say here which
               agent it is for.
             </Empty>

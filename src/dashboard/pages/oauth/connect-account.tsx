@@ -79,7 +79,7 @@ function ConnectSteps({ onClose, onConnected }: Omit<ConnectAccountProps, 'opene
       busy={busy}
       wrong={wrong}
       said={formError(wrong, ['provider', 'scopes', 'agentId'])}
-      verb="Go on"
+      verb="Continue"
       disabled={provider === ''}
       onCancel={onClose}
       onSubmit={submit}

@@ -109,7 +109,7 @@ function ConnectionList({ agentId, onAgent }: LinksProps) {
         <Stack>
           {nodes.length === 0 &&
             (agentId === null ? (
-              <Empty title="No agent uses an account of yours">
+              <Empty title="No connections yet">
                 Name one above to connect it. Connections of others are shown to nobody else.
               </Empty>
             ) : (
@@ -195,7 +195,7 @@ function ConnectMore({ agentId, connected }: { agentId: string; connected: reado
   return (
     <Group align="flex-end" gap="xs">
       <NativeSelect
-        label="Let it use"
+        label="Account"
         value={oauthTokenId}
         onChange={({ currentTarget }) => setChosen(currentTarget.value)}
         data={others.map((token) => ({ value: token.id, label: `${accountLabel(token)} (${token.provider.name})` }))}

@@ -19,9 +19,9 @@ const discoverMutation = graphql(
 )
 
 const FIELDS = [
-  { field: 'mcpServerUrl', label: 'Address of its MCP endpoint', placeholder: 'https://mcp.example.com/mcp' },
+  { field: 'mcpServerUrl', label: 'MCP endpoint URL', placeholder: 'https://mcp.example.com/mcp' },
   { field: 'name', label: 'Name', placeholder: 'Acme' },
-  { field: 'providerId', label: 'Id', placeholder: 'acme', description: 'What calls name it by. It can’t be changed.' },
+  { field: 'providerId', label: 'Id', placeholder: 'acme', description: 'Used in API calls. Can’t be changed.' },
 ] as const
 
 const EMPTY_FORM = { mcpServerUrl: '', name: '', providerId: '' }
@@ -46,14 +46,7 @@ export function FromMcp({ opened, onClose }: { opened: boolean; onClose(): void 
   )
   return (
     <Modal opened={opened} onClose={close} title="From an MCP server" centered>
-      <DialogForm
-        busy={busy}
-        wrong={wrong}
-        said={said}
-        verb="Register a client there"
-        onCancel={close}
-        onSubmit={submit}
-      >
+      <DialogForm busy={busy} wrong={wrong} said={said} verb="Register client" onCancel={close} onSubmit={submit}>
         {FIELDS.map(({ field, ...how }) => (
           <TextInput
             key={field}

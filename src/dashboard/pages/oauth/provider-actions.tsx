@@ -38,7 +38,7 @@ export function ProviderActions({ provider }: { provider: Provider }) {
     <>
       <Menu position="bottom-end">
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`What can be done with ${name}`}>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${name}`}>
             <IconDots size={18} />
           </ActionIcon>
         </Menu.Target>
@@ -65,7 +65,7 @@ export function ProviderActions({ provider }: { provider: Provider }) {
             Nobody can connect an account at {name} any more. At {name} itself the client stays.
           </Text>
           <Checkbox
-            label="Also the accounts of everybody there"
+            label="Also delete all users’ accounts"
             description="Their tokens are revoked, and agents get none of them any more. Without this a provider with accounts stays."
             checked={force}
             onChange={({ currentTarget }) => setForce(currentTarget.checked)}

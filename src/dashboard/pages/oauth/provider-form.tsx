@@ -45,9 +45,9 @@ const updateMutation = graphql(
 )
 
 const METHODS = [
-  { value: 'client_secret_post', label: 'Its secret, in the body' },
-  { value: 'client_secret_basic', label: 'Its secret, as Basic' },
-  { value: 'none', label: 'Nothing: a public client' },
+  { value: 'client_secret_post', label: 'Client secret in the body' },
+  { value: 'client_secret_basic', label: 'Client secret by HTTP Basic' },
+  { value: 'none', label: 'None (public client)' },
 ] as const
 type Method = (typeof METHODS)[number]['value']
 
@@ -65,9 +65,9 @@ type Draft = ReturnType<typeof draftOf>
 
 const TEXT_FIELDS = [
   { field: 'name', label: 'Name', placeholder: 'Acme' },
-  { field: 'providerId', label: 'Id', placeholder: 'acme', description: 'What calls name it by. It can’t be changed.' },
-  { field: 'authUrl', label: 'Where people consent', placeholder: 'https://login.example.com/authorize' },
-  { field: 'tokenUrl', label: 'Where codes become tokens', placeholder: 'https://login.example.com/token' },
+  { field: 'providerId', label: 'Id', placeholder: 'acme', description: 'Used in API calls. Can’t be changed.' },
+  { field: 'authUrl', label: 'Authorization URL', placeholder: 'https://login.example.com/authorize' },
+  { field: 'tokenUrl', label: 'Token URL', placeholder: 'https://login.example.com/token' },
   { field: 'clientId', label: 'Client id', placeholder: '' },
 ] as const
 const FORM_FIELDS = [...TEXT_FIELDS.map(({ field }) => field), 'clientSecret', 'usesPkce', 'tokenEndpointAuthMethod']
@@ -115,7 +115,7 @@ function Fields({ onClose, provider }: Omit<ProviderFormProps, 'opened'>) {
       wrong={wrong}
       said={
         conflict
-          ? 'Somebody has changed it meanwhile. Save again to have what you have changed; the rest stays as it is there.'
+          ? 'Another user changed the provider. Save again to apply your changes; the other fields keep their new values.'
           : formError(wrong, FORM_FIELDS)
       }
       isConflict={conflict}
@@ -137,7 +137,7 @@ function Fields({ onClose, provider }: Omit<ProviderFormProps, 'opened'>) {
         />
       ))}
       <NativeSelect
-        label="How the client proves itself"
+        label="Client authentication"
         value={draft.tokenEndpointAuthMethod}
         onChange={({ currentTarget }) => change({ tokenEndpointAuthMethod: currentTarget.value as Method })}
         data={METHODS}

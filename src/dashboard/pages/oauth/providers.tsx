@@ -44,7 +44,7 @@ export function Providers() {
             <Stack>
               <Group justify="space-between">
                 <Text size="sm" c="dimmed">
-                  Of the whole organization, whichever workspace they were made in.
+                  All workspaces of the organization share these providers.
                 </Text>
                 {actions}
               </Group>

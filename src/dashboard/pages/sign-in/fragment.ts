@@ -9,15 +9,15 @@ interface Fragment {
 /** Error codes of src/domain/sessions/login/error.ts. */
 const LOGIN_ERRORS: Record<string, string> = {
   denied: 'You were not signed in: your organization’s login has refused it, or you have cancelled it.',
-  state_mismatch: 'This sign-in was begun in another browser, or was used already. Sign in once more.',
-  expired: 'That took longer than ten minutes. Sign in once more.',
+  state_mismatch: 'This sign-in started in another browser or was already used. Sign in again.',
+  expired: 'The sign-in took longer than ten minutes. Sign in again.',
   no_access:
-    'Your organization knows you, but gives you no role here. Ask whoever looks after its login for one: viewer, deployer or admin.',
+    'You have no role here. Ask your organization’s login administrator for the role viewer, deployer or admin.',
   unavailable:
     'Your organization’s login does not answer at the moment. Try again in a moment, or sign in with an API key.',
-  not_configured: 'This server has no organization’s login any more. Sign in with an API key.',
+  not_configured: 'Organization login is turned off. Sign in with an API key.',
 }
-const UNKNOWN_ERROR = 'Your organization’s login gave an answer that this server can’t use.'
+const UNKNOWN_ERROR = 'Your organization’s login returned an invalid answer.'
 
 export function takeFragment(): Fragment {
   const said = new URLSearchParams(location.hash.slice(1))

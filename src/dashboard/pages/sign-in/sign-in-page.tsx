@@ -54,7 +54,7 @@ export default function SignInPage() {
           )}
           {ended === 'expired' && !wrong && (
             <Alert color="yellow" role="status">
-              You were signed out: the session has ended, or its key was revoked.
+              You are signed out: the session ended or its key was revoked.
             </Alert>
           )}
           <OrganizationLogin to={to} />
