@@ -33,7 +33,7 @@ test('a listener is registered, gets a key and other namespaces, and is deleted;
   const card = page.getByRole('article', { name })
   await card.getByText('Not installed yet').waitFor()
   await card.getByRole('button', { name: 'Create key' }).click()
-  await card.getByText('Copy it now').waitFor()
+  await card.getByText('Copy the key now').waitFor()
 
   const { resources } = await rest('GET', '/v2/listeners?limit=100')
   const { id } = resources.find(({ compute_id }: { compute_id: string }) => compute_id === name)
