@@ -20,7 +20,13 @@ export async function snapshotOf(
   const { deploymentId, revisionId } = subject
   const whole = deploymentId === undefined && revisionId === undefined
   if (whole && after !== undefined && topic.hasRecent(readEventCursor(ctx, after, 'after')))
-    return { sequence: topic.position!, removed: topic.evictedUpTo, deploymentId: null, gone: false, revision: null }
+    return {
+      sequence: topic.position!,
+      removed: topic.evictedUpTo,
+      deploymentId: null,
+      tornDown: false,
+      revision: null,
+    }
   const key = `${ctx.workspace.id} ${deploymentId ?? ''} ${revisionId ?? ''}`
   return relay.events.state(key, () => readSnapshot(ctx.db, ctx.workspace.id, subject))
 }

@@ -90,11 +90,11 @@ async function begin(
 async function isOver(
   { db, workspace }: RequestContext,
   { deploymentId, revisionId }: Subject,
-  { gone, deploymentId: deployment, revision }: LogSnapshot,
+  { tornDown, deploymentId: deployment, revision }: LogSnapshot,
 ): Promise<boolean> {
   if (deploymentId === undefined) return false
   const there = revisionId === undefined ? deployment !== null : revision !== null
-  if (there) return gone || (revisionId !== undefined && isTerminal(revision!.status))
+  if (there) return tornDown || (revisionId !== undefined && isTerminal(revision!.status))
   // its row is gone, too, but events outlive it
   if (await hasEvents(db, workspace.id, { deploymentId, ...(revisionId && { revisionId }) })) return true
   throw revisionId === undefined

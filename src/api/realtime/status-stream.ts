@@ -52,7 +52,7 @@ export async function streamRevisionStatus(
   return beginStream(ctx, relay.events, ctx.workspace.id, async (hold) => {
     const snapshot = await snapshotOf(ctx, relay, hold, ids, query.after)
     // a continued stream still gets the last events of a torn-down deployment
-    const there = !snapshot.gone || query.after !== undefined
+    const there = !snapshot.tornDown || query.after !== undefined
     if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)
     if (ids.revisionId && !(snapshot.revision && there)) throw new NotFoundError('Revision', ids.revisionId)
     const after = query.after === undefined ? null : readPastCursor(ctx, query.after, snapshot.sequence)
@@ -75,7 +75,7 @@ function selection(ids: Omit<EventScope, 'types'>): Selection<StoredEvent, Revis
 /** `after` null: begin with the current status. */
 function beginning(
   workspaceId: string,
-  { sequence, revision, gone }: LogSnapshot,
+  { sequence, revision, tornDown }: LogSnapshot,
   after: bigint | null,
   revisionId: string | undefined,
 ): Beginning<RevisionStatusEvent> {
@@ -84,6 +84,6 @@ function beginning(
     snapshot: after === null && revision ? snapshotEvent(workspaceId, sequence, revision) : null,
     knownEnd: sequence,
     // no later event is possible: the log up to the snapshot is complete
-    completesAtKnownEnd: gone || (revisionId !== undefined && revision !== null && isTerminal(revision.status)),
+    completesAtKnownEnd: tornDown || (revisionId !== undefined && revision !== null && isTerminal(revision.status)),
   }
 }

@@ -2,9 +2,13 @@
 import type { Tx } from '../transaction/context.ts'
 import { type ClaimState, KEPT_OLD_ARTIFACTS, loadedAggregate } from './claim-state.ts'
 
-/** Names of the artifacts to keep. `gone`: those that this call forgot or lost. */
-export function keptArtifacts(tx: Tx, { deployment, artifacts }: ClaimState, gone: ReadonlySet<string>): string[] {
-  const ended = artifacts.filter(({ name, ended }) => ended && !gone.has(name)).map(({ name }) => name)
+/** Names of the artifacts to keep. `removedArtifacts`: those that this call forgot or lost. */
+export function keptArtifacts(
+  tx: Tx,
+  { deployment, artifacts }: ClaimState,
+  removedArtifacts: ReadonlySet<string>,
+): string[] {
+  const ended = artifacts.filter(({ name, ended }) => ended && !removedArtifacts.has(name)).map(({ name }) => name)
   const known = loadedAggregate(tx, deployment).revisions.flatMap(({ artifact }) => artifact ?? [])
   return [...new Set([...ended, ...known])]
 }

@@ -20,13 +20,13 @@ import { type ClaimState, loadedAggregate } from './claim-state.ts'
 const NOTHING: ReadonlySet<string> = new Set()
 const STEP_KINDS = Object.values(StepKind)
 
-/** `now`: the deployment after the call's changes. `gone`: artifacts that the call forgot or lost. */
+/** `now`: the deployment after the call's changes. `removedArtifacts`: artifacts that the call forgot or lost. */
 export async function assign(
   core: Core,
   tx: Tx,
   claimState: ClaimState,
   now: LockedDeployment,
-  gone: ReadonlySet<string> = NOTHING,
+  removedArtifacts: ReadonlySet<string> = NOTHING,
 ): Promise<Assignment> {
   const due = dueStep(tx, claimState)
   const stop = now.busyStepId !== null && now.busyStepId !== due?.id
@@ -50,7 +50,7 @@ export async function assign(
     },
     stop,
     ...(builder && { builder }),
-    keepArtifacts: keptArtifacts(tx, claimState, gone),
+    keepArtifacts: keptArtifacts(tx, claimState, removedArtifacts),
     generation: deployment.generation,
   }
 }

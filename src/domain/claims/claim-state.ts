@@ -144,7 +144,7 @@ function toClaimState(tx: Tx, keyring: KeyRing | null, deployment: LockedDeploym
     secretSet: null,
     integration: null,
     shown: false,
-    asked: null,
+    requestedRevisionId: null,
     listener: listenerOf(row.listener),
   })
   try {

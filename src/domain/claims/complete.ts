@@ -58,10 +58,10 @@ function completionWork(core: Core): ClaimWork<CompleteRequest, CompleteAnswer> 
         rejectIfAny(reportViolations(claimState.deployment, claimState.requestedStep, request))
     },
     async record(tx, claimState, request) {
-      const { recorded, deployment, gone } = await report(core, tx, claimState, request)
+      const { recorded, deployment, removedArtifacts } = await report(core, tx, claimState, request)
       const assignment = deployment.tornDownAt
         ? emptyAssignment(deployment)
-        : await assign(core, tx, claimState, deployment, new Set(gone))
+        : await assign(core, tx, claimState, deployment, new Set(removedArtifacts))
       return { recorded, assignment }
     },
   }
@@ -71,7 +71,7 @@ interface Reported {
   recorded: boolean
   deployment: LockedDeployment
   /** names of forgotten or lost artifacts */
-  gone?: readonly string[]
+  removedArtifacts?: readonly string[]
 }
 
 async function report(core: Core, tx: Tx, claimState: ClaimState, request: CompleteRequest): Promise<Reported> {
@@ -164,10 +164,10 @@ async function record(
       return { recorded: true, deployment: await offerToBuilders(core, tx, deployment, step, builders) }
     }
   }
-  const gone: string[] = []
+  const removedArtifacts: string[] = []
   if (step.revisionId && !isLate) {
     if (outcome !== 'succeeded' && artifactLost && step.kind !== 'BUILD')
-      gone.push(...forgetLostArtifact(tx, claimState, step.revisionId))
+      removedArtifacts.push(...forgetLostArtifact(tx, claimState, step.revisionId))
     if (outcome === 'succeeded' && step.kind === 'BUILD')
       recordArtifact(tx, claimState, step.revisionId, artifact ?? null)
   }
@@ -180,8 +180,8 @@ async function record(
   const actor = isLate ? undefined : holderOf(deployment.listenerId)
   const settled = await settle(core, tx, situation, actions, actor)
   const deployed = actions.find((action) => action.do === 'deployed')
-  if (deployed) gone.push(...pruneArtifacts(tx, claimState, deployed.revisionId))
-  return { recorded: !isLate, deployment: settled, gone }
+  if (deployed) removedArtifacts.push(...pruneArtifacts(tx, claimState, deployed.revisionId))
+  return { recorded: !isLate, deployment: settled, removedArtifacts }
 }
 
 function actionsOfReport(state: State, { kind }: Step, request: CompleteRequest): Action[] {

@@ -76,8 +76,8 @@ async function apply(
   const origins = originsAfter(before, secrets, { at: tx.now(), by: actor }, given)
   const secretSetId = storeSecrets(tx, ctx.keyring, { deploymentId: deployment.id, origins }, secrets)
   const changed = secretsDiffer(before.secrets, secrets) ? ['secrets'] : []
-  const said = { what: 'UPDATED', changed } as const
-  const edited = edit(tx, deployment, { ...said, actor }, { secretSetId })
+  const deploymentChange = { what: 'UPDATED', changed } as const
+  const edited = edit(tx, deployment, { ...deploymentChange, actor }, { secretSetId })
   tx.emit({
     workspaceId: deployment.workspaceId,
     type: 'deployment.updated',
@@ -86,5 +86,5 @@ async function apply(
     actor,
   })
   const source = sourceAfter(baseOf(deployment, revisions, {}), edited, {})
-  return rollOut(ctx, tx, edited, source, { trigger: 'secrets', change: said })
+  return rollOut(ctx, tx, edited, source, { trigger: 'secrets', change: deploymentChange })
 }

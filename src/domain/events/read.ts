@@ -134,7 +134,7 @@ export interface LogSnapshot {
   /** null: not requested, or not in this workspace */
   deploymentId: string | null
   /** torn down: no more events will follow */
-  gone: boolean
+  tornDown: boolean
   /** null: not requested, or not the deployment's */
   revision: {
     id: string
@@ -159,22 +159,22 @@ export async function readSnapshot(
   const { deploymentId = null, revisionId = null } = ids
   const [row] = await db.$queryRaw<SnapshotRow[]>`
     SELECT c.sequence, ${REMOVED_UNTIL} AS removed, d.id::text AS deployment_id, r.id::text AS revision_id, r.status::text AS status,
-           r.reason, r.status_message, r.attempt, r.status_since, d.torn_down_at IS NOT NULL AS gone
+           r.reason, r.status_message, r.attempt, r.status_since, d.torn_down_at IS NOT NULL AS "tornDown"
     FROM event_counters c
     LEFT JOIN deployments d ON d.workspace_id = c.workspace_id
       AND d.id = COALESCE(${deploymentId}::uuid, (SELECT deployment_id FROM revisions WHERE id = ${revisionId}::uuid))
     LEFT JOIN revisions r ON r.deployment_id = d.id AND r.id = COALESCE(${revisionId}::uuid, d.latest_revision_id)
     WHERE c.workspace_id = ${workspaceId}::uuid`
   if (!row) throw new Error(`workspace ${workspaceId} has no event counter`)
-  const { sequence, removed, deployment_id, revision_id, gone } = row
+  const { sequence, removed, deployment_id, revision_id, tornDown } = row
   if (deployment_id === null || revision_id === null)
-    return { sequence, removed, deploymentId: deployment_id, gone, revision: null }
+    return { sequence, removed, deploymentId: deployment_id, tornDown, revision: null }
   const { status, reason, status_message: message, attempt, status_since: since } = row
   return {
     sequence,
     removed,
     deploymentId: deployment_id,
-    gone,
+    tornDown,
     revision: { id: revision_id, deploymentId: deployment_id, status, reason, message, attempt, since },
   }
 }
@@ -183,7 +183,7 @@ interface SnapshotRow {
   sequence: bigint
   removed: bigint
   deployment_id: string | null
-  gone: boolean
+  tornDown: boolean
   /** null: all fields below are null too */
   revision_id: string | null
   status: RevisionStatus

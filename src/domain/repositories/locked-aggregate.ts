@@ -70,7 +70,7 @@ export async function readLockedAggregate(tx: Tx, id: string, asked: AggregatePa
     integration: row?.integration ? integrationOf(row.integration) : null,
     begun,
     shown,
-    asked: revisionId,
+    requestedRevisionId: revisionId,
   }
   tx.unit.known.set(id, facts)
   return facts
@@ -79,7 +79,9 @@ export async function readLockedAggregate(tx: Tx, id: string, asked: AggregatePa
 const has = (known: LockedAggregate, { revisionId, begun, shown }: AggregateParts): boolean =>
   (!begun || known.begun) &&
   (!shown || known.shown) &&
-  (revisionId === undefined || known.asked === revisionId || known.revisions.some(({ id }) => id === revisionId))
+  (revisionId === undefined ||
+    known.requestedRevisionId === revisionId ||
+    known.revisions.some(({ id }) => id === revisionId))
 
 /** A row from JSON, where times are text. */
 export type Times<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K] }

@@ -10,7 +10,7 @@ import { fromJson, type Table, type TableRows } from './tables.ts'
 export interface LockedAggregate {
   /** open revisions, and the latest, active and requested one */
   revisions: TableRows['revision'][]
-  asked: string | null
+  requestedRevisionId: string | null
   /** the open step; with `begun` also all ended steps that were taken */
   steps: TableRows['step'][]
   begun: boolean
@@ -48,7 +48,13 @@ export class UnitOfWork {
   ): void {
     this.#record('deployment', row)
     this.#nameTaken = nameTaken
-    const nothing = { asked: null, begun: true, secretSet: null, integration: null, shown: row.integrationId === null }
+    const nothing = {
+      requestedRevisionId: null,
+      begun: true,
+      secretSet: null,
+      integration: null,
+      shown: row.integrationId === null,
+    }
     this.known.set(row.id, { ...nothing, revisions: [], steps: [], listener })
   }
 
