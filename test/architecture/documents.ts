@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Texts } from './prose.ts'
+import { lengthFindings, proseFindings, type Texts } from './prose.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -20,7 +20,11 @@ const readCiting = (): Texts =>
 export function documentFindings(): string[] {
   const pages = readPages()
   const citing = readCiting()
-  return [...deadLinks(pages), ...deadCitations(citing, pages), ...numbered(new Map([...citing, ...pages]))]
+  const texts = new Map([...citing, ...pages])
+  return [
+    ...[...deadLinks(pages), ...deadCitations(citing, pages), ...numbered(texts)],
+    ...[...proseFindings(texts), ...lengthFindings(texts)],
+  ]
 }
 
 /** Finds links of pages to missing files and headings. */

@@ -1,8 +1,6 @@
 /**
- * Live deployment changes: the shell's one subscription (app/live-updates.tsx) writes `LiveDeployment` fields to the
- * cache.
- * Pages use `watchDeployments` to reload what the fields don't cover, such as a list's members
- * (docs/api-rules.md#what-changes-of-deployments).
+ * Live deployment changes (docs/api-rules.md#what-changes-of-deployments): the shell's one subscription writes
+ * `LiveDeployment` fields to the cache. Pages use `watchDeployments` to reload the rest, such as a list's members.
  */
 
 import { graphql, type ResultOf } from '../api/graphql.ts'

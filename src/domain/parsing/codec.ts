@@ -1,8 +1,6 @@
 /**
- * Declares a message once: camelCase in the code, snake_case in JSON. The codec's `in` is the JSON schema, for OpenAPI
- * and `parse`.
- * The receiver validates (`z.safeDecode`, or `parse` and `fromWire`). `toWire` does not, so one bad field does not
- * block the rest.
+ * Declares a message once: camelCase in code, snake_case in JSON. `in` is the JSON schema, for OpenAPI and `parse`. Receivers
+ * validate (`z.safeDecode`, or `parse` and `fromWire`); `toWire` doesn't, so one bad field doesn't block the rest.
  */
 import { z } from 'zod'
 import { snake } from './naming.ts'

@@ -1,5 +1,5 @@
 /**
- * Chart of the duration and outcome of the last rollouts, split into waiting, build and deploy. A chunk of its own keeps
+ * Chart of the duration and outcome of the last rollouts, split into waiting, build and deploy. A separate chunk keeps
  * uPlot out of the first load. A table with links shows the same data, and works by keyboard.
  */
 import { Paper, Table, Text, Title, useComputedColorScheme } from '@mantine/core'
