@@ -135,13 +135,13 @@ export class Feed<Item, Scope = unknown> {
     const known = topic.followers.get(key) as Group<Item, Value> | undefined
     const group = known ?? new Group(topic, selection, rendering, this.#pace)
     topic.followers.set(key, group)
-    const { position, knownEnd: floor, completesAtKnownEnd: until, snapshot: first } = beginning
+    const { position, knownEnd, completesAtKnownEnd, snapshot } = beginning
     const subscriber = new Subscriber({
       outlet,
       position,
-      knownEnd: floor,
-      completesAtKnownEnd: until,
-      begun: first === null,
+      knownEnd,
+      completesAtKnownEnd,
+      begun: snapshot === null,
       cursorOf: (at) => topic.cursorOf(at),
       release: () => {
         group.remove(subscriber)
@@ -149,10 +149,10 @@ export class Feed<Item, Scope = unknown> {
         hold.release()
       },
     })
-    outlet.begin?.(first === null ? topic.cursorOf(position) : null)
+    outlet.begin?.(snapshot === null ? topic.cursorOf(position) : null)
     outlet.onGone(() => subscriber.leave())
     if (this.#options.stopping.aborted) subscriber.interrupt('UNAVAILABLE', 'This server is stopping.')
-    if (!subscriber.ended) group.join(subscriber, first)
+    if (!subscriber.ended) group.join(subscriber, snapshot)
     if (!subscriber.ended) beginning.onOpen?.((end) => group.finish(subscriber, end))
     return (error) => subscriber.end({ error })
   }

@@ -18,7 +18,7 @@ interface PageProps {
   children: ReactNode
 }
 
-export function Page({ title, badges: beside, breadcrumbs: above, description: below, actions, children }: PageProps) {
+export function Page({ title, badges, breadcrumbs, description, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Pilothouse`
   }, [title])
@@ -26,16 +26,16 @@ export function Page({ title, badges: beside, breadcrumbs: above, description: b
     <Stack gap="lg">
       <Group justify="space-between" align="flex-end" gap="md">
         <Stack gap={4} miw={0}>
-          {above}
+          {breadcrumbs}
           <Group gap="sm" align="center">
             <Title order={1} size="h2" tabIndex={-1} id="page-title">
               {title}
             </Title>
-            {beside}
+            {badges}
           </Group>
-          {below && (
+          {description && (
             <Text c="dimmed" size="sm" component="div">
-              {below}
+              {description}
             </Text>
           )}
         </Stack>

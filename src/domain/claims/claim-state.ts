@@ -1,12 +1,12 @@
 /** Reads all that a holder's call needs about its deployments, in one statement under their locks. */
 
 import type { KeyRing } from '../crypto/keyring.ts'
-import { LISTENER_FACTS, listenerOf, type Times, timeOf } from '../repositories/locked-aggregate.ts'
+import { LISTENER_JSON, listenerOf, type Times, timeOf } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, toChange } from '../repositories/locks.ts'
 import { openSecrets } from '../secrets/secret-set.ts'
 import type { Tx } from '../transaction/context.ts'
 import { fromJson, type TableRows } from '../transaction/tables.ts'
-import type { ListenerFacts, LockedAggregate } from '../transaction/unit-of-work.ts'
+import type { LockedAggregate, LockedListener } from '../transaction/unit-of-work.ts'
 import { inSql, OPEN } from '../values/lifecycle.ts'
 import type { Secret } from '../values/shapes.ts'
 
@@ -54,7 +54,7 @@ interface Row {
   siblings: string[] | null
   without_message: string[] | null
   artifacts: { artifact: string; at: string | null; ended: boolean; ids: string[] | null }[] | null
-  listener: Times<ListenerFacts> | null
+  listener: Times<LockedListener> | null
   begunAt: Date
 }
 
@@ -92,7 +92,7 @@ const READ_CLAIM_STATES = {
        FROM (SELECT r.artifact, max(r.deployed_at) AS at, bool_or(NOT ${IS_OPEN}) AS ended,
                     row_number() OVER (ORDER BY max(r.deployed_at) DESC NULLS LAST) AS nth
              FROM revisions r WHERE r.deployment_id = d.id AND r.artifact IS NOT NULL GROUP BY r.artifact) a) AS artifacts,
-      ${LISTENER_FACTS} AS listener,
+      ${LISTENER_JSON} AS listener,
       now() AS "begunAt"
     FROM requested JOIN deployments d ON d.id = requested.id
     LEFT JOIN steps t ON t.id = requested.step_id AND t.deployment_id = d.id
@@ -140,10 +140,10 @@ function toClaimState(tx: Tx, keyring: KeyRing | null, deployment: LockedDeploym
   tx.unit.known.set(deployment.id, {
     revisions: (row.revisions ?? []).map((json) => fromJson('revision', json)),
     steps: (row.steps ?? []).map((json) => fromJson('step', json)),
-    begun: deployment.deletedAt !== null,
+    hasEndedSteps: deployment.deletedAt !== null,
     secretSet: null,
     integration: null,
-    shown: false,
+    hasSecretsAndIntegration: false,
     requestedRevisionId: null,
     listener: listenerOf(row.listener),
   })

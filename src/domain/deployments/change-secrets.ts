@@ -37,7 +37,7 @@ export const unsetSecretsInput = z.object({
   body: z.object({ unset: unset.describe('Names of the secrets to remove.') }),
 })
 
-const AGGREGATE_PARTS = { shown: true }
+const AGGREGATE_PARTS = { withSecretsAndIntegration: true }
 
 /**
  * Makes one revision of the running or coming source, without a build, like a PATCH of `secrets` alone. An empty change does

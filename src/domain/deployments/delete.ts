@@ -96,7 +96,7 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
     else if (!deployment.deletedAt) await reconcile(ctx, tx, going)
   }
   // the plan of a deleted deployment needs its taken steps
-  await lockEvenTornDown(ctx, id, work, { begun: true })
+  await lockEvenTornDown(ctx, id, work, { withEndedSteps: true })
 }
 
 async function markDeleted(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {

@@ -27,13 +27,13 @@ export async function readWritten(
 function knownDeployment(tx: Tx, stored: Stored, id: string): Known | null {
   const row = stored.deployment.get(id)
   if (!row) return null
-  const facts = tx.unit.known.get(id)
+  const aggregate = tx.unit.known.get(id)
   const revision = (which: string | null) =>
-    which && (stored.revision.get(which) ?? facts?.revisions.find((one) => one.id === which))
-  const shown = facts?.shown && {
-    secretSet: facts.secretSet,
-    listener: facts.listener,
-    integration: facts.integration,
+    which && (stored.revision.get(which) ?? aggregate?.revisions.find((one) => one.id === which))
+  const shown = aggregate?.hasSecretsAndIntegration && {
+    secretSet: aggregate.secretSet,
+    listener: aggregate.listener,
+    integration: aggregate.integration,
   }
   return {
     ...row,

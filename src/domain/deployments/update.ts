@@ -69,7 +69,7 @@ async function change<T>(
   return lockDeployment(ctx, deploymentId, work, AGGREGATE_PARTS)
 }
 
-const AGGREGATE_PARTS = { shown: true }
+const AGGREGATE_PARTS = { withSecretsAndIntegration: true }
 
 /** A non-null member of these makes a revision, even if its value is the stored one. */
 function triggerOf(body: UpdateBody): Trigger | null {

@@ -25,7 +25,7 @@ export class PlannedRead {
   /** Nothing may be selected on `rows` afterwards. */
   constructor(rows: RowSelection) {
     this.#add('SELECT json_build_array(', rows.columns.map((column) => `${column}, `).join(''))
-    this.#add(({ extra: further }) => (further ? Prisma.sql`${further}, ` : Prisma.empty), version)
+    this.#add(({ extra }) => (extra ? Prisma.sql`${extra}, ` : Prisma.empty), version)
     this.#add(') AS row FROM ', ({ from }) => from)
     this.#add(...rows.joined(), ' ', ({ tail }) => tail)
   }

@@ -6,7 +6,7 @@ import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
 import { CHANGE_CHANNEL } from '../concurrency/change-watch.ts'
 import type { Core, Tx } from '../transaction/context.ts'
-import type { ListenerFacts } from '../transaction/unit-of-work.ts'
+import type { LockedListener } from '../transaction/unit-of-work.ts'
 import { type Change, storedChange } from '../values/deployment-change.ts'
 import type { EventActor } from '../values/event-actor.ts'
 import type { Explanation } from '../values/explanation.ts'
@@ -54,7 +54,7 @@ type NewDeployment = Pick<
 export function insert(
   tx: Tx,
   made: NewDeployment,
-  { listener, nameTaken }: { listener: ListenerFacts | null; nameTaken: () => Error },
+  { listener, nameTaken }: { listener: LockedListener | null; nameTaken: () => Error },
 ): LockedDeployment {
   const now = tx.now()
   const row: Deployment = {

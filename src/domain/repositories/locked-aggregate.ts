@@ -1,20 +1,20 @@
 /** Reads a locked deployment and its parts in one statement, after the lock (README.md). */
 import type { Tx } from '../transaction/context.ts'
 import { fromJson } from '../transaction/tables.ts'
-import type { IntegrationFacts, ListenerFacts, LockedAggregate } from '../transaction/unit-of-work.ts'
+import type { LockedAggregate, LockedIntegration, LockedListener } from '../transaction/unit-of-work.ts'
 import { inSql, OPEN } from '../values/lifecycle.ts'
 
 export interface AggregateParts {
   /** a revision to read in addition */
   revisionId?: string
   /** also read the ended steps that were taken */
-  begun?: boolean
+  withEndedSteps?: boolean
   /** also read the encrypted secret set and the integration, which only answers show */
-  shown?: boolean
+  withSecretsAndIntegration?: boolean
 }
 
 /** SQL expression: the listener of deployments `d`, for listenerOf(). */
-export const LISTENER_FACTS = `(
+export const LISTENER_JSON = `(
   SELECT json_build_object('id', l.id, 'computeId', l.compute_id, 'lastSeenAt', l.last_seen_at, 'createdAt', l.created_at)
   FROM listeners l WHERE l.id = d.listener_id)`
 
@@ -22,8 +22,8 @@ interface Row {
   revisions: Record<string, unknown>[] | null
   steps: Record<string, unknown>[] | null
   set: Record<string, unknown> | null
-  listener: Times<ListenerFacts> | null
-  integration: Times<IntegrationFacts> | null
+  listener: Times<LockedListener> | null
+  integration: Times<LockedIntegration> | null
 }
 
 /**
@@ -44,7 +44,7 @@ const READ_AGGREGATE = {
            (SELECT row_to_json(x) FROM secret_sets x WHERE (SELECT $4::boolean) AND x.id = d.secret_set_id) AS set,
            (SELECT json_build_object('name', i.name, 'removedAt', i.removed_at, 'suspendedAt', i.suspended_at)
             FROM integrations i WHERE (SELECT $4::boolean) AND i.id = d.integration_id) AS integration,
-           ${LISTENER_FACTS} AS listener
+           ${LISTENER_JSON} AS listener
     FROM deployments d WHERE d.id = $1::uuid`,
 }
 
@@ -52,33 +52,36 @@ const READ_AGGREGATE = {
 export async function lockedAggregate(
   tx: Tx,
   { id }: { id: string },
-  asked: AggregateParts = {},
+  parts: AggregateParts = {},
 ): Promise<LockedAggregate> {
   const known = tx.unit.known.get(id)
-  return known && has(known, asked) ? known : readLockedAggregate(tx, id, asked)
+  return known && has(known, parts) ? known : readLockedAggregate(tx, id, parts)
 }
 
 /** Send it after the statement that locks the deployment. */
-export async function readLockedAggregate(tx: Tx, id: string, asked: AggregateParts): Promise<LockedAggregate> {
-  const { revisionId = null, begun = false, shown = false } = asked
-  const [row] = await tx.query<Row>(READ_AGGREGATE, [id, revisionId, begun, shown])
-  const facts: LockedAggregate = {
+export async function readLockedAggregate(tx: Tx, id: string, parts: AggregateParts): Promise<LockedAggregate> {
+  const { revisionId = null, withEndedSteps = false, withSecretsAndIntegration = false } = parts
+  const [row] = await tx.query<Row>(READ_AGGREGATE, [id, revisionId, withEndedSteps, withSecretsAndIntegration])
+  const aggregate: LockedAggregate = {
     revisions: (row?.revisions ?? []).map((json) => fromJson('revision', json)),
     steps: (row?.steps ?? []).map((json) => fromJson('step', json)),
     secretSet: row?.set ? fromJson('secretSet', row.set) : null,
     listener: listenerOf(row?.listener),
     integration: row?.integration ? integrationOf(row.integration) : null,
-    begun,
-    shown,
+    hasEndedSteps: withEndedSteps,
+    hasSecretsAndIntegration: withSecretsAndIntegration,
     requestedRevisionId: revisionId,
   }
-  tx.unit.known.set(id, facts)
-  return facts
+  tx.unit.known.set(id, aggregate)
+  return aggregate
 }
 
-const has = (known: LockedAggregate, { revisionId, begun, shown }: AggregateParts): boolean =>
-  (!begun || known.begun) &&
-  (!shown || known.shown) &&
+const has = (
+  known: LockedAggregate,
+  { revisionId, withEndedSteps, withSecretsAndIntegration }: AggregateParts,
+): boolean =>
+  (!withEndedSteps || known.hasEndedSteps) &&
+  (!withSecretsAndIntegration || known.hasSecretsAndIntegration) &&
   (revisionId === undefined ||
     known.requestedRevisionId === revisionId ||
     known.revisions.some(({ id }) => id === revisionId))
@@ -88,10 +91,10 @@ export type Times<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] exten
 
 export const timeOf = (text: string | null) => (text === null ? null : new Date(text))
 
-export const listenerOf = (json: Times<ListenerFacts> | null | undefined): ListenerFacts | null =>
+export const listenerOf = (json: Times<LockedListener> | null | undefined): LockedListener | null =>
   json ? { ...json, lastSeenAt: timeOf(json.lastSeenAt), createdAt: new Date(json.createdAt) } : null
 
-const integrationOf = (json: Times<IntegrationFacts>): IntegrationFacts => ({
+const integrationOf = (json: Times<LockedIntegration>): LockedIntegration => ({
   ...json,
   removedAt: timeOf(json.removedAt),
   suspendedAt: timeOf(json.suspendedAt),

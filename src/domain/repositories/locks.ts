@@ -4,7 +4,7 @@ import { ClaimLostError, ConflictError, NotFoundError } from '../errors/errors.t
 import { tenant } from '../transaction/access.ts'
 import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
 import { DEPLOYMENT_COLUMNS, deploymentFrom } from '../transaction/tables.ts'
-import type { ListenerFacts } from '../transaction/unit-of-work.ts'
+import type { LockedListener } from '../transaction/unit-of-work.ts'
 import { type HeldClaim, isHeldText, type Scope } from './lease.ts'
 import { type AggregateParts, readLockedAggregate } from './locked-aggregate.ts'
 
@@ -55,31 +55,31 @@ type LockedWork<T> = (tx: Tx, deployment: LockedDeployment) => Promise<T>
 
 /**
  * Runs `work` in a transaction that begins with the lock of a deployment of the caller's workspace. Its writers queue before they
- * take a connection. `asked`: facts to read with the lock (locked-aggregate.ts). Throws NotFoundError, also if it is torn down.
+ * take a connection. `parts`: the parts of the aggregate to read with the lock (locked-aggregate.ts). Throws NotFoundError, also if it is torn down.
  */
 export function lockDeployment<T>(
   ctx: RequestContext,
   id: string,
   work: LockedWork<T>,
-  asked?: AggregateParts,
+  parts?: AggregateParts,
 ): Promise<T> {
   const living: LockedWork<T> = async (tx, deployment) => {
     if (deployment.tornDownAt) throw new NotFoundError('Deployment', id)
     return work(tx, deployment)
   }
-  return lockEvenTornDown(ctx, id, living, asked)
+  return lockEvenTornDown(ctx, id, living, parts)
 }
 
 export function lockEvenTornDown<T>(
   ctx: RequestContext,
   id: string,
   work: LockedWork<T>,
-  asked?: AggregateParts,
+  parts?: AggregateParts,
 ): Promise<T> {
   const lockThenWork = async (tx: Tx) => {
     const locking = lock(tx, OWN, [id, ctx.workspace.id])
     // sent with the lock, and executed after it is held
-    const [deployment] = await Promise.all([locking, asked && readLockedAggregate(tx, id, asked)])
+    const [deployment] = await Promise.all([locking, parts && readLockedAggregate(tx, id, parts)])
     if (!deployment) throw new NotFoundError('Deployment', id)
     return work(tx, deployment)
   }
@@ -155,7 +155,7 @@ export function refuseDeleted({ id, deletedAt }: Pick<Deployment, 'id' | 'delete
   if (deletedAt) throw new ConflictError(`Deployment ID ${id} is being deleted.`)
 }
 
-export type SharedListener = ListenerFacts & Pick<Listener, 'k8sNamespaces' | 'podClasses'>
+export type SharedListener = LockedListener & Pick<Listener, 'k8sNamespaces' | 'podClasses'>
 
 const SHARE_LISTENER = {
   name: 'share listener',

@@ -35,7 +35,7 @@ export async function reconcile(core: Core, tx: Tx, deployment: LockedDeployment
 export async function readSituation(core: Core, tx: Tx, deployment: LockedDeployment): Promise<Situation> {
   const { deletedAt, provisionedAt, tornDownAt } = deployment
   // the rules look at finished steps only after the deletion
-  const { steps, revisions } = await lockedAggregate(tx, deployment, { begun: deletedAt !== null })
+  const { steps, revisions } = await lockedAggregate(tx, deployment, { withEndedSteps: deletedAt !== null })
   const open = revisions.filter(isOpen).sort((a, b) => a.rollout - b.rollout)
   const step = steps.find(({ finishedAt }) => finishedAt === null) ?? null
   const state: State<Revision> = {

@@ -23,7 +23,7 @@ export const redeployInput = z.object({ path: revisionPath })
 export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(redeployInput, raw)
-  const parts = { revisionId: path.revision_id, shown: true }
+  const parts = { revisionId: path.revision_id, withSecretsAndIntegration: true }
   const work = async (tx: Tx, deployment: LockedDeployment) => {
     const { revisions } = await lockedAggregate(tx, deployment, parts)
     const revision = revisions.find(({ id }) => id === path.revision_id)

@@ -11,18 +11,18 @@ export interface LockedAggregate {
   /** open revisions, and the latest, active and requested one */
   revisions: TableRows['revision'][]
   requestedRevisionId: string | null
-  /** the open step; with `begun` also all ended steps that were taken */
+  /** the open step; with `hasEndedSteps` also all ended steps that were taken */
   steps: TableRows['step'][]
-  begun: boolean
+  hasEndedSteps: boolean
   /** whether the secret set and the integration were read, which only answers show */
-  shown: boolean
+  hasSecretsAndIntegration: boolean
   secretSet: TableRows['secretSet'] | null
-  integration: IntegrationFacts | null
-  listener: ListenerFacts | null
+  integration: LockedIntegration | null
+  listener: LockedListener | null
 }
 
-export type IntegrationFacts = Pick<Integration, 'name' | 'removedAt' | 'suspendedAt'>
-export type ListenerFacts = Pick<Listener, 'id' | 'computeId' | 'lastSeenAt' | 'createdAt'>
+export type LockedIntegration = Pick<Integration, 'name' | 'removedAt' | 'suspendedAt'>
+export type LockedListener = Pick<Listener, 'id' | 'computeId' | 'lastSeenAt' | 'createdAt'>
 
 export class UnitOfWork {
   readonly known = new Map<string, LockedAggregate>()
@@ -44,27 +44,27 @@ export class UnitOfWork {
   /** Records a new deployment. `nameTaken`: makes the error if a live deployment of the workspace has its name. */
   make(
     row: TableRows['deployment'],
-    { listener, nameTaken }: { listener: ListenerFacts | null; nameTaken: () => Error },
+    { listener, nameTaken }: { listener: LockedListener | null; nameTaken: () => Error },
   ): void {
     this.#record('deployment', row)
     this.#nameTaken = nameTaken
     const nothing = {
       requestedRevisionId: null,
-      begun: true,
+      hasEndedSteps: true,
       secretSet: null,
       integration: null,
-      shown: row.integrationId === null,
+      hasSecretsAndIntegration: row.integrationId === null,
     }
     this.known.set(row.id, { ...nothing, revisions: [], steps: [], listener })
   }
 
   insert<T extends Exclude<Table, 'deployment'>>(table: T, row: TableRows[T]): void {
     this.#record(table, row)
-    const facts = this.known.get(row.deploymentId)
-    if (!facts) return
-    if (table === 'revision') facts.revisions = [...facts.revisions, row as TableRows['revision']]
-    if (table === 'step') facts.steps = [...facts.steps, row as TableRows['step']]
-    if (table === 'secretSet') facts.secretSet = row as TableRows['secretSet']
+    const aggregate = this.known.get(row.deploymentId)
+    if (!aggregate) return
+    if (table === 'revision') aggregate.revisions = [...aggregate.revisions, row as TableRows['revision']]
+    if (table === 'step') aggregate.steps = [...aggregate.steps, row as TableRows['step']]
+    if (table === 'secretSet') aggregate.secretSet = row as TableRows['secretSet']
   }
 
   /**

@@ -1,3 +1,4 @@
+/** State that the controllers of all deployments share. */
 import type { Logger } from 'pino'
 import type { NotifierControl } from '../../../../platform/async/notifier.ts'
 import type { Cluster } from '../cluster/cluster.ts'

@@ -1,5 +1,7 @@
+/** Shared types of the Kubernetes runtime's renderer, cluster and reconciler. */
 import type { EffectiveSpec, RevisionWork, SecretReference } from '../../../../domain/protocol/protocol.ts'
 
+/** Components of a deployment, as in the label `app.kubernetes.io/component`. */
 export type Component = 'server' | 'queue' | 'cache' | 'database'
 
 /** An applied or read object. Members of single kinds are read through `unknown`. */

@@ -1,3 +1,4 @@
+/** Waits that an AbortSignal can end. */
 import { AbortScope } from '../../../../platform/async/time-limit.ts'
 
 /** Waits for `work`. When the signal aborts, runs `undo` and throws the signal's reason. */
