@@ -1,11 +1,11 @@
 /** Reads one row with the query engine, or takes it from known values. */
 import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'
+import { type Model, TABLES } from '../../generated/tables.ts'
 import type { Query } from '../sql/prepared-statement.ts'
 import type { Selection } from '../transaction/read-back.ts'
 import { type Raw, RowSelection, type Select } from './rows.ts'
 import { PlannedRead } from './statement.ts'
-import { TABLES, type TableName } from './tables.ts'
 
 /** A row in Prisma's shape. It contains only the relations that are known. */
 export interface Known {
@@ -13,7 +13,7 @@ export interface Known {
 }
 
 /** Names each column of Prisma's selection. Null: it contains more than columns and to-one relations. */
-export function simple(table: TableName, { select, include, omit }: Selection): Select | null {
+export function simple(table: Model, { select, include, omit }: Selection): Select | null {
   if (omit) return null
   const { columns, relations } = TABLES[table]
   const named: Select = {}
@@ -32,7 +32,7 @@ export function simple(table: TableName, { select, include, omit }: Selection): 
 }
 
 interface Place {
-  table: TableName
+  table: Model
   id: string
   workspaceId: string
 }
@@ -51,10 +51,10 @@ export async function filled(
   if (!row) return null
   const found: Record<string, unknown> = {}
   for (const name of own) found[name] = row[name]
-  for (const [name, [related, column]] of Object.entries(relations)) {
+  for (const [name, [related, field]] of Object.entries(relations)) {
     const what = select[name]
     if (typeof what !== 'object') continue
-    const to = row[column] as string | null
+    const to = row[field] as string | null
     const value = known?.[name] as Known | null | undefined
     found[name] = to && (await filled(db, { table: related, id: to, workspaceId }, what.select, value ?? null))
   }
@@ -73,7 +73,7 @@ interface One {
 const selections = new LRUCache<string, One>({ max: 200 })
 
 /** Selects the columns of `select` and the foreign keys of its relations. */
-function oneOf(table: TableName, select: Select): One {
+function oneOf(table: Model, select: Select): One {
   const { columns, relations } = TABLES[table]
   const names = Object.keys(select).map((name) => relations[name]?.[1] ?? name)
   const key = `${table} ${names}`

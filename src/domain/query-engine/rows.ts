@@ -1,8 +1,9 @@
 /** The rows that one statement returns: selected columns, related rows and nested lists (README.md). */
 import type { Prisma } from '../../generated/prisma/client.ts'
-import type { ColumnType } from '../sql/columns.ts'
-import { columnOf, TABLES, type TableName } from './tables.ts'
+import { type Column, type ColumnType, type Model, TABLES } from '../../generated/tables.ts'
 import { decoderOf } from './values.ts'
+
+export type { ColumnType, Model }
 
 /** A row as an array of columns. Times, `bigint` and bytes are text (values.ts). */
 export type Raw = readonly unknown[]
@@ -44,7 +45,7 @@ export class RowSelection {
   readonly #shared: Shared
 
   /** `above`: the state of the statement, for a nested list. */
-  constructor(table: TableName, above?: Shared) {
+  constructor(table: Model, above?: Shared) {
     this.#shared = above ?? { names: 0, widest: 0 }
     this.root = new SelectedRow(this, table, above ? this.name() : 'd')
   }
@@ -74,7 +75,7 @@ export class RowSelection {
     return this.#shared.widest <= MAX_COLUMNS
   }
 
-  list(table: TableName): RowSelection {
+  list(table: Model): RowSelection {
     return new RowSelection(table, this.#shared)
   }
 
@@ -89,31 +90,36 @@ export class RowSelection {
 
 /** One row in each of `rows`: the selected one, or one that a relation leads to. */
 export class SelectedRow {
-  readonly table: TableName
+  readonly table: Model
   readonly alias: string
   readonly #rows: RowSelection
   readonly #keys = new Map<string, Key>()
   readonly #related = new Map<string, SelectedRow>()
 
-  constructor(rows: RowSelection, table: TableName, alias: string) {
+  constructor(rows: RowSelection, table: Model, alias: string) {
     this.#rows = rows
     this.table = table
     this.alias = alias
   }
 
   kind(field: string): ColumnType {
-    const kind = TABLES[this.table].columns[field]
-    if (!kind) throw new Error(`${this.table} has no column ${field}`)
-    return kind
+    return this.#column(field).type
   }
 
   column(field: string): Key {
     let key = this.#keys.get(field)
     if (key === undefined) {
-      key = this.#rows.add(`${this.alias}.${columnOf(field)}`, this.kind(field))
+      const { column, type } = this.#column(field)
+      key = this.#rows.add(`${this.alias}."${column}"`, type)
       this.#keys.set(field, key)
     }
     return key
+  }
+
+  #column(field: string): Column {
+    const column = TABLES[this.table].columns[field]
+    if (!column) throw new Error(`${this.table} has no column ${field}`)
+    return column
   }
 
   /** Not null if the row exists. */
@@ -124,11 +130,11 @@ export class SelectedRow {
   one(relation: string): SelectedRow {
     let part = this.#related.get(relation)
     if (!part) {
-      const [table, column] = TABLES[this.table].relations[relation] ?? []
-      if (!table || !column) throw new Error(`${this.table} has no relation ${relation}`)
+      const [table, field] = TABLES[this.table].relations[relation] ?? []
+      if (!table || !field) throw new Error(`${this.table} has no relation ${relation}`)
       const alias = this.#rows.name()
       // OFFSET forces a look-up by index per row; otherwise Postgres reads a table of some thousand rows as a whole
-      const found = `SELECT ${alias}.* FROM ${TABLES[table].name} ${alias} WHERE ${alias}.id = ${this.alias}.${columnOf(column)} OFFSET 0`
+      const found = `SELECT ${alias}.* FROM ${TABLES[table].name} ${alias} WHERE ${alias}.id = ${this.alias}."${this.#column(field).column}" OFFSET 0`
       const join = ` LEFT JOIN LATERAL (${found}) ${alias} ON true`
       this.#rows.join(() => [join])
       part = new SelectedRow(this.#rows, table, alias)
@@ -142,7 +148,7 @@ export class SelectedRow {
    * list and of this row. `order`: the same order again; it gets the alias of the list.
    */
   many(
-    table: TableName,
+    table: Model,
     where: (own: string, above: string) => Chunk[],
     order: (own: string) => Chunk,
   ): { key: Key; rows: RowSelection } {
@@ -162,7 +168,7 @@ export class SelectedRow {
   }
 
   /** The number of rows of `table` below this row. `where`: the SQL after WHERE, with a limit. */
-  count(table: TableName, where: (own: string, above: string) => Chunk[]): Key {
+  count(table: Model, where: (own: string, above: string) => Chunk[]): Key {
     const own = this.#rows.name()
     const name = this.#rows.name()
     this.#rows.join(() => [

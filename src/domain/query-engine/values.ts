@@ -1,5 +1,5 @@
 /** Decodes values of statements into the values that Prisma returns. */
-import type { ColumnType } from '../sql/columns.ts'
+import type { ColumnType } from '../../generated/tables.ts'
 
 /** A timestamptz in UTC, as Postgres prints it. Trailing zeros of the milliseconds are missing. */
 const USUAL = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,3}))?\+00$/

@@ -1,15 +1,6 @@
 /** The tables that a unit of work writes: their columns, and the conversion of rows to and from JSON of Postgres. */
 import type { Deployment, Revision, SecretSet, Step } from '../../generated/prisma/client.ts'
-import {
-  type Column,
-  type ColumnType,
-  columnTypeOf,
-  DEPLOYMENT,
-  REVISION,
-  SECRET_SET,
-  STEP,
-  sqlColumn,
-} from '../sql/columns.ts'
+import { TABLES as ALL_TABLES, type ColumnType, type Model } from '../../generated/tables.ts'
 
 export interface TableRows {
   deployment: Deployment
@@ -21,21 +12,18 @@ export type Table = keyof TableRows
 
 interface TableSpec {
   name: string
-  /** columns of a new row, in SQL, in a fixed order */
+  /** columns that a statement may set, in SQL, in a fixed order */
   columns: readonly string[]
-  changing: readonly string[]
   decode: ReadonlyMap<string, readonly [name: string, decode: ((text: string) => unknown) | null]>
 }
 
-const spec = (name: string, kinds: Record<string, Column>): TableSpec => {
-  const entries = Object.entries(kinds)
+function spec(model: Model): TableSpec {
+  const { name, columns } = ALL_TABLES[model]
+  const entries = Object.entries(columns)
   return {
     name,
-    columns: entries.filter(([, kind]) => !kind.startsWith('derived')).map(([column]) => sqlColumn(column)),
-    changing: entries.filter(([, kind]) => !/^(fixed|derived)/.test(kind)).map(([column]) => sqlColumn(column)),
-    decode: new Map(
-      entries.map(([column, kind]) => [sqlColumn(column), [column, DECODERS[columnTypeOf(kind)] ?? null]]),
-    ),
+    columns: entries.filter(([, { generated }]) => !generated).map(([, { column }]) => column),
+    decode: new Map(entries.map(([field, { column, type }]) => [column, [field, DECODERS[type] ?? null]])),
   }
 }
 
@@ -47,10 +35,10 @@ const DECODERS: Partial<Record<ColumnType, (text: string) => unknown>> = {
 }
 
 export const TABLES: Readonly<Record<Table, TableSpec>> = {
-  deployment: spec('deployments', DEPLOYMENT),
-  revision: spec('revisions', REVISION),
-  step: spec('steps', STEP),
-  secretSet: spec('secret_sets', SECRET_SET),
+  deployment: spec('Deployment'),
+  revision: spec('Revision'),
+  step: spec('Step'),
+  secretSet: spec('SecretSet'),
 }
 
 export const DEPLOYMENT_COLUMNS = [...TABLES.deployment.decode]
@@ -78,7 +66,8 @@ export function fromJson<T extends Table>(table: T, json: Record<string, unknown
 /** Converts columns for `jsonb_populate_record`, with SQL names. Undefined columns are left out. */
 export function toJson(columns: object): Record<string, unknown> {
   const json: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(columns)) if (value !== undefined) json[snakeOf(name)] = encode(value)
+  for (const [name, value] of Object.entries(columns))
+    if (value !== undefined) json[columnOf.get(name) ?? name] = encode(value)
   return json
 }
 
@@ -87,7 +76,7 @@ function encode(value: unknown): unknown {
   return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value
 }
 
-const names = new Map(
+/** Names of columns by field: a field has the same column in each of these tables. */
+const columnOf = new Map(
   Object.values(TABLES).flatMap(({ decode }) => [...decode].map(([column, [name]]) => [name, column])),
 )
-const snakeOf = (name: string) => names.get(name) ?? sqlColumn(name)

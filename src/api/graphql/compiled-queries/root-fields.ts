@@ -6,9 +6,9 @@ import { type DeploymentOrder, deploymentCursor } from '../../../domain/deployme
 import { readListener, readListeners } from '../../../domain/listeners/compiled-reads.ts'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import type { Window } from '../../../domain/paging/paging.ts'
+import type { Model } from '../../../domain/query-engine/rows.ts'
 import { type Raw, RowSelection } from '../../../domain/query-engine/rows.ts'
 import { PlannedRead, versionOf } from '../../../domain/query-engine/statement.ts'
-import type { TableName } from '../../../domain/query-engine/tables.ts'
 import { readOneRevision } from '../../../domain/revisions/compiled-reads.ts'
 import { readTags } from '../../../domain/tags/compiled-reads.ts'
 import { toSnake } from '../builder/naming.ts'
@@ -62,7 +62,7 @@ function deploymentsField(compilation: Compilation, selected: SelectedField): Ro
 
 /** A list of `table`, newest first. */
 const listField =
-  (table: TableName, read: typeof readTags) =>
+  (table: Model, read: typeof readTags) =>
   (compilation: Compilation, selected: SelectedField): RootReader => {
     const args = argumentReader<Window>(selected)
     const rows = new RowSelection(table)
@@ -87,7 +87,7 @@ type Read = (execution: Execution, selection: PlannedRead, id: string) => Promis
 
 /** A look-up by id. */
 const lookupField =
-  (table: TableName, read: Read) =>
+  (table: Model, read: Read) =>
   (compilation: Compilation, selected: SelectedField): RootReader => {
     const args = argumentReader<{ id: string }>(selected)
     const rows = new RowSelection(table)

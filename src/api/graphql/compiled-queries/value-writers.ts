@@ -8,9 +8,8 @@ import {
   isObjectType,
   type SelectionSetNode,
 } from 'graphql'
-import type { Key, Raw } from '../../../domain/query-engine/rows.ts'
+import type { ColumnType, Key, Raw } from '../../../domain/query-engine/rows.ts'
 import { isoOf } from '../../../domain/query-engine/values.ts'
-import type { ColumnType } from '../../../domain/sql/columns.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { type Compilation, NotCompilable, type Variables } from './compilation.ts'
 
