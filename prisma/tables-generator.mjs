@@ -3,9 +3,7 @@
  * Prisma's client knows names and types only as TypeScript types.
  */
 import fs from 'node:fs'
-import { createRequire } from 'node:module'
-
-const { generatorHandler } = createRequire(import.meta.url)('@prisma/generator-helper')
+import helper from '@prisma/generator-helper'
 
 const TYPES = {
   String: 'text',
@@ -57,7 +55,7 @@ function tableOf({ name, dbName, fields }) {
   }
 }
 
-generatorHandler({
+helper.generatorHandler({
   onManifest: () => ({ prettyName: 'tables', defaultOutput: '../src/generated/tables.ts' }),
   async onGenerate({ dmmf: { datamodel }, generator: { output } }) {
     const tables = datamodel.models.map((model) => [model.name, tableOf(model)])

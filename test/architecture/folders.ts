@@ -203,7 +203,7 @@ export const FOLDERS: readonly Row[] = [
   ['cli', 'cli/terminal cli/remote client platform/** domain/** listener builder app app/backup'],
   ['.', 'platform/config app'],
   // the build
-  ['start', 'platform/files dataplane/runtimes/process/machine'],
+  ['start', 'platform/files dataplane/runtimes/process/machine domain/errors api/graphql api/rest api/rest/framework'],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */
@@ -215,14 +215,15 @@ export const GENERATED = 'domain/** platform/postgres api/graphql/builder'
 export const PACKAGES: readonly (readonly [packages: string, folders: string])[] = [
   ['@prisma/* prisma', 'platform/postgres'],
   ['pg', 'platform/postgres/** dataplane/runtimes/process/machine'],
-  ['graphql graphql-yoga @pothos/*', 'api/graphql/**'],
+  ['graphql-yoga @pothos/*', 'api/graphql/**'],
+  ['graphql', 'api/graphql/** start'],
   ['ws', 'api/graphql/websocket'],
   ['graphql-ws', 'api/graphql/websocket dashboard/api'],
-  ['gql.tada', 'api/graphql dashboard/**'],
+  ['gql.tada', 'start dashboard/**'],
   ['react react-dom @mantine/* @tabler/* @tanstack/* urql @urql/* wonka uplot diff', 'dashboard/**'],
   ['anser', 'dashboard/pages/revision dataplane/output'],
   ['vite', 'start'],
-  ['fastify @fastify/*', 'api/** app'],
+  ['fastify @fastify/*', 'api/** app start'],
   ['zod', 'platform/config domain/** dataplane/build/plan api/** adapters/* listener app/backup cli'],
   ['smol-toml', 'dataplane/build/plan'],
   ['@kubernetes/*', 'dataplane/runtimes/kubernetes/** listener cli'],
@@ -231,7 +232,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['@aws-sdk/*', 'adapters/storage'],
   ['undici', 'platform/http adapters/oauth'],
   ['esbuild', 'dataplane/runtimes/process/machine start'],
-  ['openapi-typescript', 'api/rest'],
+  ['openapi-typescript', 'start'],
   ['openapi-fetch eventsource-parser', 'client'],
 ]
 

@@ -1,17 +1,35 @@
-/** `npm run schema` writes the client's types (src/client/openapi.ts) from the OpenAPI document. Needs no server or database. */
-import Fastify from 'fastify'
-import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
-import { CATALOGUE } from '../../domain/errors/errors.ts'
-import { writeOrCheck } from '../../platform/files/generated-file.ts'
-import { documentation } from './document.ts'
-import { toRoute } from './framework/operation.ts'
-import { operations } from './operations.ts'
-
-const HEAD = `/**
- * Types of the REST API, written by \`npm run schema\` from the OpenAPI document. Don't edit this file; \`npm run check\` compares it
- * with the code. It has only successful answers, because the client throws errors (see ErrorCode).
+/**
+ * Writes the types of the API that the dashboard and the client use, at `npm ci`, `npm run schema` and `npm run check`. Needs no
+ * server or database.
  */
-`
+import { writeFileSync } from 'node:fs'
+import Fastify from 'fastify'
+import { minifyIntrospection, outputIntrospectionFile } from 'gql.tada/internal'
+import { introspectionFromSchema, isAbstractType, lexicographicSortSchema } from 'graphql'
+import type { OpenAPI3 } from 'openapi-typescript'
+import { schema } from '../api/graphql/schema.ts'
+import { documentation } from '../api/rest/document.ts'
+import { toRoute } from '../api/rest/framework/operation.ts'
+import { operations } from '../api/rest/operations.ts'
+import { CATALOGUE } from '../domain/errors/errors.ts'
+
+const HEAD = "Written by `npm ci` and `npm run schema`. Don't edit it. */\n"
+const sorted = lexicographicSortSchema(schema)
+
+function schemaTypes(): string {
+  const introspection = minifyIntrospection(
+    introspectionFromSchema(sorted) as unknown as Parameters<typeof minifyIntrospection>[0],
+  )
+  return `/** The GraphQL schema as types, for gql.tada. ${HEAD}${outputIntrospectionFile(introspection, { fileType: '.d.ts', shouldPreprocess: true })}`
+}
+
+function possibleTypes(): string {
+  const entries = Object.values(sorted.getTypeMap())
+    .filter(isAbstractType)
+    .map((type) => [type.name, sorted.getPossibleTypes(type).map(({ name }) => name)])
+  const text = JSON.stringify(Object.fromEntries(entries))
+  return `/** The object types of each interface and union, for the cache. ${HEAD}export const possibleTypes: Record<string, string[]> = JSON.parse(\n  '${text}',\n)\n`
+}
 
 const NOT_CALLED = 'not callable: the document is only printed'
 
@@ -80,14 +98,23 @@ function withoutExamples<T>(document: T): T {
   return JSON.parse(JSON.stringify(document, (key, value) => (/^examples?$/.test(key) ? undefined : value)))
 }
 
-async function clientTypes(): Promise<string> {
-  const ast = await openapiTS(forClients(await openApiDocument()), {
+/** Only successful answers have types: the client throws errors (see ErrorCode). Null without openapi-typescript, a development dependency. */
+async function clientTypes(): Promise<string | null> {
+  const generator = await import('openapi-typescript').catch(() => null)
+  if (!generator) return null
+  const ast = await generator.default(forClients(await openApiDocument()), {
     silent: true,
     rootTypes: true,
     rootTypesNoSchemaPrefix: true,
   })
   const codes = Object.keys(CATALOGUE).map((code) => `  | '${code}'\n`)
-  return `${HEAD}\n${astToString(ast)}\n/** The \`code\` of an error. */\nexport type ErrorCode =\n${codes.join('')}`
+  return `/** Types of the REST API. ${HEAD}\n${generator.astToString(ast)}\n/** The \`code\` of an error. */\nexport type ErrorCode =\n${codes.join('')}`
 }
 
-writeOrCheck(new URL('../../client/openapi.ts', import.meta.url), await clientTypes())
+const FILES = {
+  'dashboard/api/schema-types.d.ts': schemaTypes(),
+  'dashboard/api/possible-types.ts': possibleTypes(),
+  'client/openapi.ts': await clientTypes(),
+}
+for (const [name, text] of Object.entries(FILES))
+  if (text !== null) writeFileSync(new URL(`../${name}`, import.meta.url), text)
