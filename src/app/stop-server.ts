@@ -1,8 +1,8 @@
 /** Stops the servers and agents of a DATA_DIR on this machine, without its database. */
 import path from 'node:path'
-import { livingWorkers } from '../dataplane/runtimes/process/machine/worker-registry.ts'
-import { processIdentity } from '../dataplane/runtimes/process/processes/process-identity.ts'
-import { type Ended, endAgents } from '../dataplane/runtimes/process/supervisor-client/end-agents.ts'
+import { livingWorkers } from '../dataplane/process/machine/worker-registry.ts'
+import { processIdentity } from '../dataplane/process/processes/process-identity.ts'
+import { type Ended, endAgents } from '../dataplane/process/supervisor-client/end-agents.ts'
 import { sleep } from '../platform/async/retry.ts'
 
 /** a little longer than a server's own limit */

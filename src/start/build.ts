@@ -7,14 +7,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec'
 import { build, type PluginBuild } from 'esbuild'
-import { bundleProgram, SUPERVISOR_ENTRY } from '../dataplane/runtimes/process/machine/supervisor-bundle.ts'
+import { bundleProgram, SUPERVISOR_ENTRY } from '../dataplane/process/machine/supervisor-bundle.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
 import { buildDashboard, dashboardSources } from './dashboard.ts'
 
 const PROGRAMS = {
   main: 'src/main.ts',
   cli: 'src/cli/main.ts',
-  'reaper-main': 'src/dataplane/runtimes/process/processes/reaper-main.mjs',
+  'reaper-main': 'src/dataplane/process/processes/reaper-main.mjs',
 }
 /** Large, rarely used, or with data files: they stay in node_modules. */
 const EXTERNAL_PACKAGES = [

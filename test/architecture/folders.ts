@@ -15,8 +15,8 @@ const GROUND = `${BASE} domain/values domain/ports domain/outbox domain/concurre
 /** The parts of the control plane that a data plane may import. */
 const CONTRACT = 'domain/protocol domain/errors/errors.ts domain/values/health-path.ts domain/values/repository-url.ts'
 /** Imports of the runtime whose agents are processes of this machine. */
-const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/files platform/programs platform/postgres/embedded platform/postgres/pg-client.ts`
-const SUPERVISOR = 'dataplane/runtimes/process/supervisor dataplane/runtimes/process/supervisor/*'
+const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/process/* platform/async platform/files platform/programs platform/postgres/embedded platform/postgres/pg-client.ts`
+const SUPERVISOR = 'dataplane/process/supervisor dataplane/process/supervisor/*'
 /** Imports of the runtime whose agents are objects of a cluster. */
 const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/* platform/async platform/http`
 
@@ -92,25 +92,25 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/build/plan', `${CONTRACT} dataplane/output`],
   ['dataplane/build', `${CONTRACT} dataplane/output dataplane/build/plan platform/http/outbound-address.ts`],
   ['dataplane/worker', `${CONTRACT} dataplane/runtimes dataplane/output platform/async`],
-  ['dataplane/runtimes/process/processes', PROCESSES],
-  ['dataplane/runtimes/process/accounts', PROCESSES],
-  ['dataplane/runtimes/process/engine', PROCESSES],
+  ['dataplane/process/processes', PROCESSES],
+  // accounts, confinement, limits and databases: what keeps deployments of one machine apart
+  ['dataplane/process/isolation', PROCESSES],
+  ['dataplane/process/engine', PROCESSES],
   // builds images with this machine's container engine, for both runtimes
   ['dataplane/builder/dockerfile', 'dataplane/build/plan dataplane/output'],
   ['dataplane/builder', `${PROCESSES} dataplane/builder/dockerfile`],
-  ['dataplane/runtimes/process/machine', PROCESSES],
-  ['dataplane/runtimes/process/environments', PROCESSES],
+  ['dataplane/process/machine', PROCESSES],
+  ['dataplane/process/artifacts', PROCESSES],
   // a separate program, bundled into one file: it serves agents while no server runs
-  ['dataplane/runtimes/process/supervisor', PROCESSES],
+  ['dataplane/process/supervisor', PROCESSES],
   [
-    'dataplane/runtimes/process/supervisor/network dataplane/runtimes/process/supervisor/limits dataplane/runtimes/process/supervisor/output',
-    `${PROCESSES} dataplane/runtimes/process/supervisor platform/http/upgradable.ts`,
+    'dataplane/process/supervisor/network dataplane/process/supervisor/output',
+    `${PROCESSES} dataplane/process/supervisor platform/http/upgradable.ts`,
   ],
-  ['dataplane/runtimes/process/supervisor/agent', `${PROCESSES} ${SUPERVISOR}`],
-  ['dataplane/runtimes/process/supervisor/keeper', `${PROCESSES} ${SUPERVISOR}`],
-  ['dataplane/runtimes/process/output', `${PROCESSES} dataplane/runtimes/process/supervisor/output`],
-  ['dataplane/runtimes/process/supervisor-client', PROCESSES],
-  ['dataplane/runtimes/process', PROCESSES],
+  ['dataplane/process/supervisor/agent', `${PROCESSES} ${SUPERVISOR}`],
+  ['dataplane/process/supervisor/keeper', `${PROCESSES} ${SUPERVISOR}`],
+  ['dataplane/process/supervisor-client', `${PROCESSES} dataplane/process/supervisor/output`],
+  ['dataplane/process', PROCESSES],
   ['dataplane/runtimes/kubernetes/objects', CLUSTERS],
   ['dataplane/runtimes/kubernetes/api-server dataplane/runtimes/kubernetes/render', CLUSTERS],
   ['dataplane/runtimes/kubernetes/informers', CLUSTERS],
@@ -194,7 +194,7 @@ export const FOLDERS: readonly Row[] = [
   // the composition of all parts, and the programs that people start
   [
     'app/backup',
-    'platform/** domain/concurrency domain/transaction domain/sessions dataplane/runtimes/process/machine dataplane/runtimes/process/processes',
+    'platform/** domain/concurrency domain/transaction domain/sessions dataplane/process/machine dataplane/process/isolation dataplane/process/processes',
   ],
   ['app', 'app/backup platform/** domain/** adapters/* dataplane/** listener api/**'],
   ['cli/terminal', ''],
@@ -203,18 +203,18 @@ export const FOLDERS: readonly Row[] = [
   ['cli', 'cli/terminal cli/remote client platform/** domain/** listener builder app app/backup'],
   ['.', 'platform/config app'],
   // the build
-  ['start', 'platform/files dataplane/runtimes/process/machine domain/errors api/graphql api/rest api/rest/framework'],
+  ['start', 'platform/files dataplane/process/machine domain/errors api/graphql api/rest api/rest/framework'],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */
-export const SQL = 'domain/** platform/postgres/** dataplane/runtimes/process/machine'
+export const SQL = 'domain/** platform/postgres/** dataplane/process/isolation'
 /** Folders that import code generated from prisma/schema.prisma. GraphQL's builder needs the types for Pothos. */
 export const GENERATED = 'domain/** platform/postgres api/graphql/builder'
 
 /** Packages that only certain folders may import. Other folders use those folders' functions. */
 export const PACKAGES: readonly (readonly [packages: string, folders: string])[] = [
   ['@prisma/* prisma', 'platform/postgres'],
-  ['pg', 'platform/postgres/** dataplane/runtimes/process/machine'],
+  ['pg', 'platform/postgres/** dataplane/process/isolation'],
   ['graphql-yoga @pothos/*', 'api/graphql/**'],
   ['graphql', 'api/graphql/** start'],
   ['ws', 'api/graphql/websocket'],
@@ -231,7 +231,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['oauth4webapi openid-client', 'adapters/oauth'],
   ['@aws-sdk/*', 'adapters/storage'],
   ['undici', 'platform/http adapters/oauth'],
-  ['esbuild', 'dataplane/runtimes/process/machine start'],
+  ['esbuild', 'dataplane/process/machine start'],
   ['openapi-typescript', 'start'],
   ['openapi-fetch eventsource-parser', 'client'],
 ]

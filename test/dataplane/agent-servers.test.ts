@@ -6,11 +6,8 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import {
-  agentServerFolder,
-  pruneAgentServers,
-} from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
-import { createLayout } from '../../src/dataplane/runtimes/process/processes/layout.ts'
+import { agentServerFolder, pruneAgentServers } from '../../src/dataplane/process/artifacts/agent-servers.ts'
+import { createLayout } from '../../src/dataplane/process/isolation/layout.ts'
 
 const hasFlock = (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, 'flock')))
 

@@ -1,6 +1,6 @@
 // A server that deploys one revision from an image, to be killed. JSON arguments: the process runtime's options, the
 // claim, the step.
-import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import { createProcessRuntime } from '../../src/dataplane/process/runtime.ts'
 import { claimOf, memoryLog, NO_SOURCES, never } from './support.ts'
 
 const [options, claim, step] = process.argv.slice(2).map((text) => JSON.parse(text))

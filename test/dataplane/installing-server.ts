@@ -2,7 +2,7 @@
 // midway, `whole` records each installation in the file `installations`. Its log is in the file `said`.
 import fs from 'node:fs'
 import path from 'node:path'
-import { ensureAgentServer } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
+import { ensureAgentServer } from '../../src/dataplane/process/artifacts/agent-servers.ts'
 
 const [agentServers, how] = process.argv.slice(2) as [string, string]
 const name = await ensureAgentServer({

@@ -5,11 +5,8 @@ import fs from 'node:fs'
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
-import { processIdentity } from '../../src/dataplane/runtimes/process/processes/process-identity.ts'
-import {
-  shutDownPostgresIfUnused,
-  supervisorLives,
-} from '../../src/dataplane/runtimes/process/processes/supervisor-locks.ts'
+import { processIdentity } from '../../src/dataplane/process/processes/process-identity.ts'
+import { shutDownPostgresIfUnused, supervisorLives } from '../../src/dataplane/process/processes/supervisor-locks.ts'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
 import { NOT_DURABLE, newDataDir } from '../support/data-dir.ts'

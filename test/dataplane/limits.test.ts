@@ -5,21 +5,18 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { signalProcesses } from '../../src/dataplane/runtimes/process/processes/process-tags.mjs'
-import {
-  NO_LIMITS as NONE,
-  type ResourceLimits,
-} from '../../src/dataplane/runtimes/process/processes/resource-limits.ts'
-import { ControlGroup } from '../../src/dataplane/runtimes/process/supervisor/limits/control-group.ts'
-import { findControllers } from '../../src/dataplane/runtimes/process/supervisor/limits/controllers.ts'
+import { ControlGroup } from '../../src/dataplane/process/isolation/control-group.ts'
+import { findControllers } from '../../src/dataplane/process/isolation/controllers.ts'
+import { groupRecordOf } from '../../src/dataplane/process/isolation/group-record.ts'
 import {
   createLimits,
   type Exceeded,
   type Limits,
   type LimitsOptions,
-} from '../../src/dataplane/runtimes/process/supervisor/limits/limits.ts'
-import { groupRecordOf } from '../../src/dataplane/runtimes/process/supervisor/limits/record.ts'
-import { resourceLimitsOf } from '../../src/dataplane/runtimes/process/supervisor-client/resource-limits.ts'
+} from '../../src/dataplane/process/isolation/limits.ts'
+import { NO_LIMITS as NONE, type ResourceLimits } from '../../src/dataplane/process/isolation/resource-limits.ts'
+import { signalProcesses } from '../../src/dataplane/process/processes/process-tags.mjs'
+import { resourceLimitsOf } from '../../src/dataplane/process/supervisor-client/resource-limits.ts'
 
 /** an account that is not used on this machine */
 const ACCOUNT = { uid: 61_917, gid: 61_917 }

@@ -3,8 +3,8 @@
 
 import { readLines } from '../../src/dataplane/output/lines.ts'
 import { EMPTY_MASK } from '../../src/dataplane/output/mask.ts'
-import { startGroup } from '../../src/dataplane/runtimes/process/processes/process-group.ts'
-import { Reaper } from '../../src/dataplane/runtimes/process/processes/reaper.ts'
+import { startGroup } from '../../src/dataplane/process/processes/process-group.ts'
+import { Reaper } from '../../src/dataplane/process/processes/reaper.ts'
 
 const [command, ...args] = process.argv.slice(2)
 // the child ignores SIGTERM

@@ -4,9 +4,9 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { breakHardLinks } from '../../src/dataplane/runtimes/process/processes/seal-tree.ts'
-import { makeRunFolder } from '../../src/dataplane/runtimes/process/supervisor/agent/run-folder.ts'
-import type { BuiltProgram } from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
+import { breakHardLinks } from '../../src/dataplane/process/artifacts/seal-tree.ts'
+import { makeRunFolder } from '../../src/dataplane/process/supervisor/agent/run-folder.ts'
+import type { BuiltProgram } from '../../src/dataplane/process/supervisor/protocol.ts'
 import { needsRoot } from '../support/root.ts'
 
 const never = new AbortController().signal

@@ -8,7 +8,7 @@ import os from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import { createProcessRuntime } from '../../src/dataplane/process/runtime.ts'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { Progress, RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {

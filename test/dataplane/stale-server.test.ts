@@ -3,7 +3,7 @@
  * of a switch, and only the newer claim's agents serve.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import { createProcessRuntime } from '../../src/dataplane/process/runtime.ts'
 import type { Candidate, LeasedClaim, Runtime } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {

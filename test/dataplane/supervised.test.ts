@@ -5,11 +5,11 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import { createProcessRuntime } from '../../src/dataplane/process/runtime.ts'
 import {
   makeSupervisorFolder,
   supervisorFiles,
-} from '../../src/dataplane/runtimes/process/supervisor-client/supervisor-files.ts'
+} from '../../src/dataplane/process/supervisor-client/supervisor-files.ts'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {

@@ -7,8 +7,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { bundleProgram } from '../../src/dataplane/runtimes/process/machine/supervisor-bundle.ts'
-import { supervisorProgram } from '../../src/dataplane/runtimes/process/machine/supervisor-program.ts'
+import { bundleProgram } from '../../src/dataplane/process/machine/supervisor-bundle.ts'
+import { supervisorProgram } from '../../src/dataplane/process/machine/supervisor-program.ts'
 
 let dataDir: string
 beforeEach(async () => {
@@ -17,7 +17,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
-const source = (name: string) => fileURLToPath(new URL(`../../src/dataplane/runtimes/process/${name}`, import.meta.url))
+const source = (name: string) => fileURLToPath(new URL(`../../src/dataplane/process/${name}`, import.meta.url))
 
 /**
  * Module names that the program imports, from Node's loader hooks. The hooks write synchronously: they run in a separate

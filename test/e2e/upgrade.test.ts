@@ -54,7 +54,7 @@ beforeAll(async () => {
   await mkdir(migration)
   fs.writeFileSync(path.join(migration, 'migration.sql'), 'ALTER TABLE deployments ADD COLUMN of_a_newer_version int;')
   fs.appendFileSync(
-    path.join(newer, 'src/dataplane/runtimes/process/supervisor/keeper/main.ts'),
+    path.join(newer, 'src/dataplane/process/supervisor/keeper/main.ts'),
     "\nprocess.title = 'of a newer version'\n",
   )
 })

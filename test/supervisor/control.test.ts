@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { AgentPlan } from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
+import type { AgentPlan } from '../../src/dataplane/process/supervisor/protocol.ts'
 import { connect, get, newSupervisor, planOf, type Supervised, serve } from './support.ts'
 
 let supervised: Supervised

@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { FrameBoundaries } from '../../src/dataplane/runtimes/process/supervisor/network/endings.ts'
-import { AppProxy } from '../../src/dataplane/runtimes/process/supervisor/network/proxy.ts'
+import { FrameBoundaries } from '../../src/dataplane/process/supervisor/network/endings.ts'
+import { AppProxy } from '../../src/dataplane/process/supervisor/network/proxy.ts'
 import { freePort } from '../support/free-port.ts'
 
 const GOOD = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'

@@ -7,7 +7,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { bundleProgram, SUPERVISOR_ENTRY } from '../../src/dataplane/runtimes/process/machine/supervisor-bundle.ts'
+import { bundleProgram, SUPERVISOR_ENTRY } from '../../src/dataplane/process/machine/supervisor-bundle.ts'
 import type {
   AgentPlan,
   Answer,
@@ -17,7 +17,7 @@ import type {
   SupervisorConfig,
   SupervisorEvent,
   Welcome,
-} from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
+} from '../../src/dataplane/process/supervisor/protocol.ts'
 import { alive, eventually } from '../dataplane/support.ts'
 
 let program: string | undefined

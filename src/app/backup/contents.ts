@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
-import { createLayout, type Layout } from '../../dataplane/runtimes/process/processes/layout.ts'
+import { createLayout, type Layout } from '../../dataplane/process/isolation/layout.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { copyTree } from '../../platform/files/copy-tree.ts'
 

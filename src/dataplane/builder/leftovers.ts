@@ -5,8 +5,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { withTimeout } from '../../platform/async/time-limit.ts'
-import { type Engine, runEngine } from '../runtimes/process/engine/engine.ts'
-import { signalProcesses } from '../runtimes/process/processes/process-tags.mjs'
+import { type Engine, runEngine } from '../process/engine/engine.ts'
+import { signalProcesses } from '../process/processes/process-tags.mjs'
 
 const ENGINE_TIMEOUT_MS = 30_000
 const never = new AbortController().signal

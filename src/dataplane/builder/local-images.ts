@@ -1,7 +1,7 @@
 /** Lists and removes a deployment's images in this machine's engine, built here or pulled to run here. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../../platform/async/time-limit.ts'
-import { type Engine, runEngine } from '../runtimes/process/engine/engine.ts'
+import { type Engine, runEngine } from '../process/engine/engine.ts'
 
 export const deploymentLabel = (deploymentId: string): string => `pilothouse.deployment=${deploymentId}`
 

@@ -25,7 +25,7 @@ export async function checkout({ another = false } = {}): Promise<Checkout> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-checkout-'))
   for (const file of FILES) await cp(path.join(ROOT, file), path.join(folder, file), { recursive: true })
   if (another) {
-    const program = path.join(folder, 'src/dataplane/runtimes/process/supervisor/keeper/main.ts')
+    const program = path.join(folder, 'src/dataplane/process/supervisor/keeper/main.ts')
     await appendFile(program, `\nprocess.title = 'another version'\n`)
   }
   return {

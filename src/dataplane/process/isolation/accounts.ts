@@ -1,0 +1,101 @@
+/**
+ * Provides the Unix accounts of builds, agents and their network processes. A root server gives each deployment two accounts, so
+ * deployments can't reach each other; otherwise all share one. See README.md.
+ */
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import type { Account } from '../../../platform/postgres/embedded/account.ts'
+import type { AccountChoice } from './choose-accounts.ts'
+import { endAccount } from './end-account.ts'
+import { FreedIdCleanup } from './freed-id-cleanup.ts'
+import { closeToOtherAccounts, type Layout } from './layout.ts'
+import {
+  freedIds,
+  NoFreeIdsError,
+  type Owner,
+  releaseIds,
+  reservedBy,
+  reservedIds,
+  reserveIds,
+} from './reservations.ts'
+import { removeTrees } from './untrusted-trees.ts'
+
+export interface DeploymentAccounts {
+  code: Account | null
+  network: Account | null
+  name: string
+}
+
+export interface Accounts {
+  /** for what all deployments share, and for deployments without own accounts; null: the server's account */
+  shared: Account | null
+  /** The deployment's accounts; its folder must exist. Throws StepFailure when no id is free. `signal` ends the wait for one. */
+  forDeployment(deploymentId: string, signal?: AbortSignal): Promise<DeploymentAccounts>
+  /**
+   * Removes a deployment: ends all processes of its accounts and removes its folders. Rejects when a process or file remains.
+   * Files elsewhere are removed later; its ids are not reused before that.
+   */
+  remove(deploymentId: string): Promise<void>
+  close(): void
+}
+
+/**
+ * Also closes deployments' folders to accounts that are not theirs (any more). `isPrivate`: code runs with private folders, so it
+ * leaves no files in public ones.
+ */
+export function createAccounts(
+  { range, shared }: AccountChoice,
+  dataDir: string,
+  layout: Layout,
+  isPrivate: boolean,
+): Accounts {
+  const name = shared ? userName(shared.uid) : os.userInfo().username
+  const real = fs.realpathSync(dataDir)
+  const ownerOf = (deploymentId: string): Owner => ({
+    dataDir: real,
+    deploymentId,
+    folder: layout.app(deploymentId).root,
+  })
+  if (shared) {
+    const reserved = reservedBy(real)
+    closeToOtherAccounts(layout, (id) => [...(reserved.get(id) ?? []), ...(range ? [] : [shared.gid])])
+  }
+  const leftBehind = new FreedIdCleanup()
+  // clean ids that earlier servers freed or left before they were killed
+  if (range) void leftBehind.run()
+  return {
+    shared,
+    async forDeployment(deploymentId, signal = new AbortController().signal) {
+      if (!range) return { code: shared, network: shared, name }
+      const reserve = () => reserveIds(ownerOf(deploymentId), range, isPrivate)
+      const { code, network } = await reserve().catch(async (error) => {
+        if (!(error instanceof NoFreeIdsError) || freedIds().length === 0) throw error
+        await leftBehind.runAll(signal)
+        return reserve()
+      })
+      return { code: account(code), network: account(network), name: `pilothouse-${code}` }
+    },
+
+    async remove(deploymentId) {
+      const owner = ownerOf(deploymentId)
+      // also without a range: the ids may be from a time when APP_UID_RANGE was on
+      const ids = process.getuid?.() === 0 ? reservedIds(owner) : null
+      const uids = ids ? [ids.code, ids.network] : []
+      const ended = await Promise.all(uids.map((uid) => endAccount(account(uid))))
+      if (!ended.every(Boolean)) throw new Error('Some processes of the deployment’s accounts can’t be ended')
+      const { root, temporary } = layout.app(deploymentId)
+      await removeTrees(root, temporary)
+      if (uids.length > 0 && !releaseIds(owner)) void leftBehind.run()
+    },
+
+    close: () => leftBehind.close(),
+  }
+}
+
+/** Each account has a group of the same number, with no other member. */
+const account = (uid: number): Account => ({ uid, gid: uid })
+
+function userName(uid: number): string {
+  return execFileSync('id', ['-un', '--', String(uid)], { encoding: 'utf8' }).trim()
+}

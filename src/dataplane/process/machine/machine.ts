@@ -1,0 +1,166 @@
+/** Builds what all parts of the process runtime share: settings, folders, accounts, the reaper, engines and limits. */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import type { SuppliedServers } from '../../build/plan/plan-build.ts'
+import type { SourceAccess } from '../../build/source-access.ts'
+import { createImageBuilder, type ImageBuilder } from '../../builder/image-builder.ts'
+import { type ImageStore, NO_REGISTRY } from '../../builder/image-store.ts'
+import type { LeasedClaim } from '../../runtimes/runtime.ts'
+import { Containers } from '../engine/containers.ts'
+import { type Accounts, createAccounts } from '../isolation/accounts.ts'
+import { chooseAccounts } from '../isolation/choose-accounts.ts'
+import { closeRepositories } from '../isolation/close-repositories.ts'
+import type { Confinement } from '../isolation/confinement.ts'
+import { createDatabaseAdmin, type DatabaseAdmin } from '../isolation/database-admin.ts'
+import { type DatabaseLimitSettings, DatabaseLimits } from '../isolation/database-limits.ts'
+import { findConfinement } from '../isolation/find-confinement.ts'
+import { createLayout, type Layout } from '../isolation/layout.ts'
+import { NO_LIMITS, type ResourceLimits } from '../isolation/resource-limits.ts'
+import type { UidRangeSetting } from '../isolation/uid-range.ts'
+import { Reaper } from '../processes/reaper.ts'
+import type { PortRange } from './ports.ts'
+import { StartQueue } from './start-queue.ts'
+import { findToolchain } from './toolchain.ts'
+
+export interface ProcessRuntimeOptions {
+  dataDir: string
+  /** the only folder that file URLs may point into */
+  gitDirectory: string
+  /** private addresses that git may connect to in a build; default: none */
+  outboundAllow?: readonly string[]
+  adminUrl: string
+  appHost: string
+  /** the server's own port, which agents can't bind; 0 or absent: unknown */
+  port?: number
+  /** ports for deployments, inclusive */
+  appPorts: readonly [low: number, high: number]
+  sources: SourceAccess
+  agentServers?: SuppliedServers
+  /** build environment variables that name package indexes, such as PIP_INDEX_URL */
+  packageIndexes?: Record<string, string>
+  /** engine that runs images; `auto`: the first of podman and docker that works */
+  containerEngine?: 'auto' | 'podman' | 'docker' | 'none'
+  /** the server's environment variables that an engine gets */
+  engineEnvironment?: Record<string, string>
+  /** how images are built; default: by the engine that runs them, which then stores them */
+  images?: {
+    engine: 'auto' | 'podman' | 'docker' | 'none'
+    store: ImageStore
+    freeDiskMb: number
+  }
+  /** most concurrent builds; default: the number of cores, at least two */
+  maxBuilds?: number
+  /** most concurrent agent starts without a supervisor; default: twice the number of cores */
+  maxStarts?: number
+  appUser?: string
+  uidRange?: UidRangeSetting
+  /** limits of an agent whose resource_spec sets none; default: none */
+  defaultLimits?: ResourceLimits
+  /** default: only the connection limit of a deployment's spec */
+  databaseLimits?: DatabaseLimitSettings
+  warn?: (line: string) => void
+  supervisors: SupervisorSettings
+  output?: OutputHook
+}
+
+/** Receives agents' output for their deploy logs. */
+export interface OutputHook {
+  /** This server holds the deployment under `claim`. `folder`: its output files (supervisor/output) */
+  held(claim: LeasedClaim, folder: string): void
+  printed(deploymentId: string): void
+}
+
+interface SupervisorSettings {
+  installation: string
+  orphanHours: number
+  drainSeconds: number
+  /** limits of its output: bytes per file, number of files, lines per second */
+  output: { fileBytes: number; files: number; linesPerSecond: number }
+}
+
+export interface Machine {
+  options: ProcessRuntimeOptions
+  accounts: Accounts
+  confinement: Confinement
+  layout: Layout
+  reaper: Reaper
+  databaseAdmin: DatabaseAdmin
+  databaseLimits: DatabaseLimits
+  defaultLimits: ResourceLimits
+  containers: Containers
+  images: ImageBuilder
+  /** absolute path of the Node.js that runs agents and supervisors */
+  node: string
+  searchPath: string
+  startQueue: StartQueue
+  ports: PortRange
+}
+
+export function createMachine(options: ProcessRuntimeOptions): Machine {
+  const choice = chooseAccounts(options)
+  closeRepositories(options, choice.typical)
+  const layout = createLayout(options.dataDir, choice.typical)
+  const { node, searchPath } = findToolchain(layout.shared, choice.typical)
+  const confinement = findConfinement({
+    account: choice.typical,
+    shared: layout.shared,
+    node: path.dirname(path.dirname(fs.realpathSync(node))),
+    ports: [...portRange(options.port), ...portRange(loopbackPort(options.adminUrl)), options.appPorts],
+    warn: (line) => options.warn?.(line),
+  })
+  const accounts = createAccounts(choice, options.dataDir, layout, confinement.folders.length > 0)
+  const reaper = new Reaper()
+  const admin = createDatabaseAdmin(options.adminUrl)
+  const engineEnv = { PATH: searchPath, ...options.engineEnvironment }
+  return {
+    options,
+    accounts,
+    confinement,
+    layout,
+    reaper,
+    databaseAdmin: admin,
+    databaseLimits: new DatabaseLimits(admin, options.databaseLimits ?? { maxConnections: null, maxMb: null }),
+    defaultLimits: options.defaultLimits ?? NO_LIMITS,
+    containers: new Containers({
+      reaper,
+      engine: options.containerEngine ?? 'auto',
+      env: engineEnv,
+      dataDir: options.dataDir,
+      app: layout.app,
+    }),
+    images: createImageBuilder({
+      reaper,
+      engine: options.images?.engine ?? options.containerEngine ?? 'auto',
+      env: engineEnv,
+      dataDir: options.dataDir,
+      store: options.images?.store ?? NO_REGISTRY,
+      freeDiskMb: options.images?.freeDiskMb ?? 0,
+      warn: (_, message) => options.warn?.(message),
+    }),
+    node,
+    searchPath,
+    startQueue: new StartQueue(options.maxStarts ?? 2 * os.availableParallelism()),
+    ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },
+  }
+}
+
+const portRange = (port: number | undefined) => (port ? [[port, port] as const] : [])
+
+/** The port of a Postgres on this machine. Agents can't bind it: while Postgres is down, they could impersonate it. */
+function loopbackPort(url: string): number | undefined {
+  const { hostname, port } = new URL(url)
+  return /^(localhost|127\..*|\[::1\])$/.test(hostname) ? Number(port || 5432) : undefined
+}
+
+export function deploymentUrl(machine: Machine, port: number): string {
+  const name = machine.options.appHost
+  return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
+}
+
+/** Binds loopback names to loopback. Any other name binds all interfaces: it can belong to an outer machine or a proxy. */
+function bindAddress(appHost: string): string {
+  const name = appHost.replace(/^\[|\]$/g, '')
+  if (name === '::1') return '::1'
+  return name === 'localhost' || name.startsWith('127.') ? '127.0.0.1' : '0.0.0.0'
+}

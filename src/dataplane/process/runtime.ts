@@ -1,0 +1,223 @@
+/**
+ * The process runtime: runs deployments as processes of this machine, for all servers that share the machine and a
+ * DATA_DIR. Builds are children of the server. Supervisors run the agents and outlive the server.
+ */
+import os from 'node:os'
+import type { Run } from '../../domain/protocol/protocol.ts'
+import { withTimeout } from '../../platform/async/time-limit.ts'
+import { maskFailures, warnOfShortSecrets } from '../output/mask-failure.ts'
+import { imageOf } from '../runtimes/artifact.ts'
+import { BuildQueue } from '../runtimes/build-queue.ts'
+import { planFirst } from '../runtimes/plan-first.ts'
+import type {
+  Candidate,
+  LeasedClaim,
+  OnPlan,
+  OnProgress,
+  RevisionLog,
+  RevisionStep,
+  Runtime,
+} from '../runtimes/runtime.ts'
+import { StepCalls } from '../runtimes/step-calls.ts'
+import { pruneAgentServers } from './artifacts/agent-servers.ts'
+import { pruneArtifacts } from './artifacts/artifacts.ts'
+import { runBuild } from './build-step.ts'
+import { imageVersion, parseImageReference } from './engine/image-reference.ts'
+import { createDatabase, dropDatabase } from './isolation/database.ts'
+import { removeTrees } from './isolation/untrusted-trees.ts'
+import { prepareContext, prepareFolders } from './machine/app-context.ts'
+import { createMachine, deploymentUrl, type ProcessRuntimeOptions } from './machine/machine.ts'
+import { releasePort } from './machine/ports.ts'
+import { livingWorkers, registerWorker, releaseDeadWorkers } from './machine/worker-registry.ts'
+import { agentPlan, isContainer, keyOf } from './supervisor-client/agent-plan.ts'
+import { prepareImage } from './supervisor-client/container-plan.ts'
+import { type Ended, endAgents, endOrphans } from './supervisor-client/end-agents.ts'
+import { withDatabaseProblem } from './supervisor-client/resource-limits.ts'
+import { SupervisedDeployment } from './supervisor-client/supervised.ts'
+import { supervisorFiles } from './supervisor-client/supervisor-files.ts'
+import { unlessAborted } from './supervisor-client/unless-aborted.ts'
+
+/** A deploy fails with its cause this long before its deadline, because the sweep would end it without one. */
+const DEADLINE_MARGIN_MS = 3000
+/** for requests in flight when agents end with their server */
+const DRAIN_MS = 2000
+/** upper limit of DRAIN_SECONDS when a deployment is deleted */
+const MAX_TEARDOWN_DRAIN_SECONDS = 30
+
+export interface ProcessRuntime extends Runtime {
+  /** Ends the agents of deployments that no longer exist. `findDeleted` returns their ids. */
+  endOrphans(findDeleted: (deploymentIds: string[]) => Promise<string[]>): Promise<Ended[]>
+}
+
+/** Throws when the account for builds and agents does not exist. */
+export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
+  const machine = createMachine(options)
+  const builds = new BuildQueue(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
+  const calls = new StepCalls()
+  const all = new Map<string, SupervisedDeployment>()
+  let ownHolder: string | null = null
+
+  function supervisedOf(claim: LeasedClaim): SupervisedDeployment {
+    const { id } = claim.deployment
+    const before = all.get(id)
+    if (before) return before
+    const made = new SupervisedDeployment(machine, claim, () => {
+      if (all.get(id) === made) all.delete(id)
+    })
+    all.set(id, made)
+    return made
+  }
+
+  async function deploy(
+    claim: LeasedClaim,
+    step: RevisionStep,
+    log: RevisionLog,
+    signal: AbortSignal,
+    onProgress: OnProgress,
+  ): Promise<Candidate> {
+    const { id } = claim.deployment
+    const { revision } = step
+    const { mask } = await prepareContext(machine, id, revision, signal)
+    warnOfShortSecrets(revision.secrets, log, 'deploy')
+    return maskFailures(
+      mask,
+      (reason) => log.write('deploy', reason, 'error'),
+      async () => {
+        machine.databaseLimits.watch(id, step.spec)
+        const supervised = supervisedOf(claim)
+        onProgress({ reason: 'IN_PROGRESS', message: 'Opening the address of the deployment.' })
+        const port = await supervised.open(claim, signal)
+        const until = Math.max(performance.now() + 1000, step.deadline - DEADLINE_MARGIN_MS)
+        const reference = imageOf(revision)
+        const image = isContainer(revision)
+          ? await withTimeout(until - performance.now(), signal, (inTime) => {
+              // an image that was built here needs no pull
+              if (!parseImageReference(reference).local)
+                onProgress({ reason: 'PULLING_IMAGE', message: `Pulling the image ${reference}.` })
+              return prepareImage(machine, id, revision, log, inTime)
+            })
+          : null
+        const plan = await agentPlan(machine, id, revision, step.spec, log, signal)
+        const left = Math.max(1000, until - performance.now())
+        const { commit, discard } = await supervised.prepare(claim, plan, left, signal, onProgress)
+        const url = deploymentUrl(machine, port)
+        // the log has the local address; the custom_url of an external image is the user's own
+        if (image) log.write('deploy', `The address of this deployment is ${url}`)
+        return {
+          url,
+          ...(image ? { imageVersion: imageVersion(reference, image.digest) } : {}),
+          commit,
+          discard,
+        }
+      },
+    )
+  }
+
+  return {
+    provision: (claim, step, signal, onProgress = () => undefined) =>
+      calls.run(step.id, async () => {
+        signal.throwIfAborted()
+        onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: creating accounts and folders.' })
+        const { app } = await prepareFolders(machine, claim.deployment.id, signal)
+        onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: creating the database, or waiting for its turn.' })
+        await createDatabase(machine.databaseAdmin, claim.deployment.id, app.database, signal)
+      }),
+
+    build: (
+      claim,
+      step,
+      log,
+      signal,
+      onCommit = () => undefined,
+      onProgress = () => undefined,
+      onPlan = () => undefined,
+    ) => {
+      const work = (stepLog: RevisionLog, onPlanned: OnPlan) => {
+        warnOfShortSecrets(step.revision.secrets, stepLog, 'build')
+        return runBuild(machine, claim.deployment.id, step, stepLog, signal, onCommit, onPlanned)
+      }
+      return builds.run(log, signal, onProgress, () =>
+        calls.run(step.id, () => planFirst(log, onProgress, onPlan, work)),
+      )
+    },
+
+    deploy: (claim, step, log, signal, onProgress = () => undefined) =>
+      calls.run(
+        step.id,
+        () => deploy(claim, step, log, signal, onProgress),
+        (candidate) => candidate.discard(),
+      ),
+
+    teardown: (claim, step, signal) =>
+      calls.run(step.id, async () => {
+        const { id } = claim.deployment
+        const drainSeconds = Math.min(options.supervisors.drainSeconds, MAX_TEARDOWN_DRAIN_SECONDS)
+        // after an abort, the next holder waits for the same end
+        await unlessAborted(signal, supervisedOf(claim).end(claim, drainSeconds * 1000))
+        await machine.containers.sweep(id)
+        machine.databaseLimits.unwatch(id)
+        await dropDatabase(machine.databaseAdmin, id, signal)
+        releasePort(machine.ports, id)
+        await machine.images.remove(id)
+        await removeTrees(supervisorFiles(options.dataDir, id).output)
+        await machine.accounts.remove(id)
+      }),
+
+    async destroy(stepId) {
+      // the abort signal closes its database connections (database-admin.ts)
+      await machine.reaper.kill(stepId)
+      calls.abandon(stepId)
+    },
+
+    ensure(claim: LeasedClaim, run: Run | null, log: RevisionLog | null) {
+      const { id } = claim.deployment
+      if (run) machine.databaseLimits.watch(id, run.spec)
+      supervisedOf(claim).ensure(
+        claim,
+        run &&
+          log && {
+            key: keyOf(run.revision),
+            revisionId: run.revision.id,
+            redeploying: claim.step?.revision?.id === run.revision.id,
+            plan: (signal) => agentPlan(machine, id, run.revision, run.spec, log, signal),
+          },
+      )
+    },
+
+    async prune(deploymentId, keepArtifacts) {
+      const used = await all.get(deploymentId)?.inUse()
+      // unknown or failed removals are repeated by the next prune
+      if (!used) return
+      await machine.containers.sweep(deploymentId, used.containers).catch(() => undefined)
+      const keep = [...keepArtifacts, ...used.artifacts]
+      await pruneArtifacts(machine.layout.app(deploymentId), keep)
+      await pruneAgentServers(machine.layout)
+      await machine.images.prune(deploymentId, keep)
+    },
+
+    // its steps have ended, and the serving agent needs no server
+    drop: async (deploymentId) => machine.databaseLimits.unwatch(deploymentId),
+    health: (deploymentId) =>
+      withDatabaseProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
+    registerHolder(holder) {
+      ownHolder = holder
+      return registerWorker(machine.layout.workers, holder)
+    },
+    releaseDeadHolders: (release) => releaseDeadWorkers(machine.layout.workers, release),
+
+    endOrphans: (findDeleted) => endOrphans(options.dataDir, options.supervisors.installation, findDeleted),
+
+    async close({ endAgents: endsAgents } = { endAgents: false }) {
+      const deployments = [...all.values()]
+      if (endsAgents)
+        await Promise.all(deployments.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
+      for (const supervised of deployments) supervised.close()
+      // ends agents that this server did not hold, unless another server lives
+      if (endsAgents && livingWorkers(machine.layout.workers, ownHolder).length === 0)
+        await endAgents(options.dataDir, DRAIN_MS)
+      machine.databaseLimits.close()
+      machine.accounts.close()
+      machine.reaper.close()
+    },
+  }
+}

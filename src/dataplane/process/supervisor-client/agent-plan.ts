@@ -1,0 +1,59 @@
+/** Makes the plan that a supervisor needs to start a revision's agent at any time without a server. */
+
+import type { EffectiveSpec, RevisionWork } from '../../../domain/protocol/protocol.ts'
+import { DEFAULT_HEALTH_PATH, healthPathOf } from '../../../domain/values/health-path.ts'
+import { imageOf, namesImage } from '../../runtimes/artifact.ts'
+import type { RevisionLog } from '../../runtimes/runtime.ts'
+import { readArtifact } from '../artifacts/artifacts.ts'
+import { openEnvironment } from '../artifacts/virtual-environment.ts'
+import { prepareContext } from '../machine/app-context.ts'
+import type { Machine } from '../machine/machine.ts'
+import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
+import { containerProgram } from './container-plan.ts'
+import { resourceLimitsOf } from './resource-limits.ts'
+import { startScript } from './start-script.ts'
+
+/** Identifies one deploy, also of the same revision. */
+export const keyOf = ({ id, attempt }: RevisionWork): string => `${id}.${attempt}`
+
+/** Images run in containers, everything else as processes. A container source has its image before it is run. */
+export const isContainer = (revision: RevisionWork): boolean => imageOf(revision) !== null || namesImage(revision)
+
+/** Looks up artifact, image and database again: they may have moved since the last plan. May throw StepFailure. */
+export async function agentPlan(
+  machine: Machine,
+  deploymentId: string,
+  revision: RevisionWork,
+  spec: EffectiveSpec,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<AgentPlan> {
+  const { app, accounts, env, hidden } = await prepareContext(machine, deploymentId, revision, signal)
+  const bounds = resourceLimitsOf(spec, machine.defaultLimits)
+  const common = {
+    key: keyOf(revision),
+    revisionId: revision.id,
+    attempt: revision.attempt,
+    artifact: revision.artifact ?? '',
+    account: accounts.code,
+    hidden,
+    bounds,
+  }
+  if (isContainer(revision)) {
+    const { program, variables } = await containerProgram(machine, deploymentId, revision, bounds, env, log, signal)
+    return { ...common, ...planHealthPath(revision), program, env: variables }
+  }
+  const artifact = readArtifact(app, revision.artifact)
+  if (artifact.environment) openEnvironment(artifact.environment, accounts.code)
+  const { env: variables, ...script } = startScript(machine.layout, artifact, env)
+  const { tree } = artifact
+  const { runs, temporary } = app
+  const program: BuiltProgram = { kind: 'built', tree, runs, temporary, confinement: machine.confinement, ...script }
+  return { ...common, ...planHealthPath(revision, artifact.healthPath), program, env: variables }
+}
+
+/** Omits the default, so that plans stay equal to older ones. `built`: path in the artifact; images have none. */
+function planHealthPath({ secrets }: RevisionWork, built?: string): Pick<AgentPlan, 'healthPath'> {
+  const healthPath = healthPathOf(secrets, built)
+  return healthPath === DEFAULT_HEALTH_PATH ? {} : { healthPath }
+}

@@ -1,0 +1,137 @@
+/** Plans the start of an agent from an image: the engine's client runs in the foreground, for the container. */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import type { RevisionWork } from '../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../output/step-failure.ts'
+import { imageOf, localImageId, namesImage } from '../../runtimes/artifact.ts'
+import type { RevisionLog } from '../../runtimes/runtime.ts'
+import { containerEnvironment } from '../engine/container-environment.ts'
+import type { Engine } from '../engine/engine.ts'
+import { parseImageReference } from '../engine/image-reference.ts'
+import type { ResourceLimits } from '../isolation/resource-limits.ts'
+import type { Machine } from '../machine/machine.ts'
+import type { ImageProgram } from '../supervisor/protocol.ts'
+import { findImage, type Image, ImageGone, pullImage } from './pull.ts'
+
+/** time between SIGTERM and SIGKILL when a container is removed */
+const STOP_SECONDS = 1
+
+/** Gets the image of a revision for its deploy. Later starts use exactly this image. Throws StepFailure. */
+export async function prepareImage(
+  machine: Machine,
+  deploymentId: string,
+  revision: RevisionWork,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<Image> {
+  const engine = await machine.containers.engine(signal)
+  const image = await getImage(machine, engine, deploymentId, revision, log, signal)
+  const file = imageFile(machine, deploymentId, revision.id)
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  fs.writeFileSync(file, JSON.stringify(image), { mode: 0o600 })
+  return image
+}
+
+/** Pulls an image unless it was built here and not pushed. If such an image is gone, a redeploy builds it again. */
+async function getImage(
+  machine: Machine,
+  engine: Engine,
+  deploymentId: string,
+  revision: RevisionWork,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<Image> {
+  const reference = imageOf(revision)
+  const local = reference === null ? null : localImageId(reference)
+  if (local !== null && namesImage(revision))
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      `The image ${reference} can't be used: names below localhost/pilothouse/ are reserved for builds. Name another image.`,
+    )
+  try {
+    if (local === null)
+      return await pullImage(machine, engine, deploymentId, parseImageReference(reference), log, signal)
+    const found = await findImage(engine, local, signal)
+    if (found) return found
+  } catch (error) {
+    if (!(error instanceof ImageGone) || revision.artifact === null) throw error
+  }
+  throw new StepFailure(
+    'ARTIFACT_LOST',
+    'The image of this revision is no longer on this machine. Redeploy to build it again.',
+    { artifactLost: true },
+  )
+}
+
+/** The program that runs the image, and the environment of the engine's client. Throws StepFailure. */
+export async function containerProgram(
+  machine: Machine,
+  deploymentId: string,
+  revision: RevisionWork,
+  bounds: ResourceLimits,
+  env: Record<string, string>,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<{ program: ImageProgram; variables: Record<string, string> }> {
+  const engine = await machine.containers.engine(signal)
+  // the image has its own values
+  const { PATH, HOME, USER, LOGNAME, ...others } = env
+  const environment = containerEnvironment(others)
+  const image =
+    (await recordedImage(machine, engine, deploymentId, revision.id, signal)) ??
+    (await prepareImage(machine, deploymentId, revision, log, signal))
+  const { name, labels, envFile } = machine.containers.plan(deploymentId, revision)
+  const copied = ['PORT', ...Object.keys(environment.clientEnv)].flatMap((variable) => ['--env', variable])
+  const program: ImageProgram = {
+    kind: 'image',
+    engine: engine.name,
+    clientEnv: engine.env,
+    container: name,
+    envFile: { path: envFile, text: environment.file },
+    args: [
+      '--rm',
+      ...['--name', name],
+      ...labels.flatMap((label) => ['--label', label]),
+      ...['--pull', 'never'],
+      ...['--network', 'host'],
+      ...['--log-driver', 'none'],
+      ...['--stop-timeout', String(STOP_SECONDS)],
+      ...['--security-opt', 'no-new-privileges'],
+      // podman would pass the server's proxy settings to the container
+      ...(engine.name === 'podman' ? ['--http-proxy=false'] : []),
+      ...limitOptions(engine, bounds),
+      ...['--env-file', envFile],
+      ...copied,
+      image.id,
+    ],
+  }
+  return { program, variables: environment.clientEnv }
+}
+
+function limitOptions({ supports }: Engine, { memoryMb, cpus, processes }: ResourceLimits): string[] {
+  return [
+    // engines reject more CPUs than the machine has
+    ...(supports.cpu && cpus ? ['--cpus', String(Math.min(cpus, os.cpus().length))] : []),
+    ...(supports.memory && memoryMb ? ['--memory', `${Math.round(memoryMb * 1e6)}b`] : []),
+    ...(supports.processes && processes ? ['--pids-limit', String(processes)] : []),
+  ]
+}
+
+function imageFile(machine: Machine, deploymentId: string, revisionId: string): string {
+  return path.join(machine.layout.app(deploymentId).root, 'images', `${revisionId}.json`)
+}
+
+/** The image of the revision's last deploy; null: it is not on this machine. */
+async function recordedImage(
+  machine: Machine,
+  engine: Engine,
+  deploymentId: string,
+  revisionId: string,
+  signal: AbortSignal,
+): Promise<Image | null> {
+  const file = imageFile(machine, deploymentId, revisionId)
+  if (!fs.existsSync(file)) return null
+  const { id } = JSON.parse(fs.readFileSync(file, 'utf8')) as Image
+  return findImage(engine, id, signal)
+}

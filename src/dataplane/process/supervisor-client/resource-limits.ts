@@ -1,0 +1,19 @@
+/** Resource limits of an agent, from the deployment's resource_spec or the settings. */
+import type { EffectiveSpec, Health, Progress } from '../../../domain/protocol/protocol.ts'
+import type { ResourceLimits } from '../isolation/resource-limits.ts'
+
+/** The spec overrides the settings. */
+export function resourceLimitsOf(
+  { memory_limit_mb, cpu_limit }: Pick<EffectiveSpec, 'memory_limit_mb' | 'cpu_limit'>,
+  settings: ResourceLimits,
+): ResourceLimits {
+  // 0 means no limit, as in Kubernetes
+  return { ...settings, memoryMb: memory_limit_mb || settings.memoryMb, cpus: cpu_limit || settings.cpus }
+}
+
+/** Adds a problem of the deployment's database to its health. */
+export function withDatabaseProblem(health: Health | undefined, problem: Progress | null): Health | undefined {
+  if (!health || !problem) return health
+  const message = health.message ? `${health.message}\n${problem.message}` : problem.message
+  return { ...health, reason: health.reason ?? problem.reason, message }
+}

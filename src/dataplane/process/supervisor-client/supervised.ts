@@ -1,0 +1,298 @@
+/**
+ * The server's view of one supervised deployment: its desired state, its supervisor, and the switch to a new agent.
+ * Level-based: after a failure it connects, starts and sends the desired state again (README.md).
+ */
+import fs from 'node:fs'
+import type { Health, Progress } from '../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../output/step-failure.ts'
+import type { LeasedClaim, OnProgress } from '../../runtimes/runtime.ts'
+import type { Machine } from '../machine/machine.ts'
+import { reservePort } from '../machine/ports.ts'
+import type { QueuedStart } from '../machine/start-queue.ts'
+import type { AgentPlan } from '../supervisor/protocol.ts'
+import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
+import { type DesiredState, hashOf, isOtherAttempt, type Prepared, usedIn } from './desired-state.ts'
+import { foreignHealth, isStarting, notServing, problemOf, queuedProgress } from './health.ts'
+import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
+import { isForeign, SupervisorLink, understands } from './supervisor-link.ts'
+import { unlessAborted } from './unless-aborted.ts'
+import { WorkLoop } from './work-loop.ts'
+
+/** includes the time that the supervisor waits for another program to free the port */
+const OPEN_TIMEOUT_MS = 40_000
+const DISCARD_TIMEOUT_MS = 15_000
+/** extra time for the supervisor to report that a deploy has timed out */
+const REPORT_MARGIN_MS = 10_000
+/** time for the supervisor to end its agents after the drain */
+const END_TIMEOUT_MS = 30_000
+/** drain time of a supervisor that is replaced */
+const REPLACED_DRAIN_MS = 2000
+
+export class SupervisedDeployment {
+  readonly #machine: Machine
+  readonly #deploymentId: string
+  readonly #files: SupervisorFiles
+  readonly #link: SupervisorLink
+  readonly #loop = new WorkLoop(
+    () => this.#reconcile(),
+    (error) => (error instanceof StaleToken ? this.close() : this.#fail(error)),
+  )
+  readonly #onClosed: () => void
+  #claim!: LeasedClaim
+  /** undefined: not known yet */
+  #desired: DesiredState | null | undefined
+  /** hash of the plan sent last on this connection */
+  #sentPlan: { connection: Connection; plan: string } | null = null
+  #deploying = false
+  /** container of the newest plan; it may be about to run */
+  #container: string | null = null
+  /** why the desired state can't be sent */
+  #problem: Progress | null = null
+  #sending: Promise<void> = Promise.resolve()
+  /** place in the start queue of a deployment without a supervisor */
+  #queuedStart: QueuedStart | null = null
+
+  /** `onClosed`: called when another server holds the deployment, so this object is no longer used. */
+  constructor(machine: Machine, claim: LeasedClaim, onClosed: () => void) {
+    this.#machine = machine
+    this.#deploymentId = claim.deployment.id
+    this.#files = supervisorFiles(machine.options.dataDir, claim.deployment.id)
+    this.#setClaim(claim)
+    this.#onClosed = onClosed
+    this.#link = new SupervisorLink(machine, this.#deploymentId, {
+      onOutput: () => machine.options.output?.printed(this.#deploymentId),
+      onStale: () => this.close(),
+      onState: () => this.#watchStart(),
+      onBroken: () => this.#loop.wake(),
+    })
+  }
+
+  /** undefined: nothing should run, or the state is not known yet. */
+  get health(): Health | undefined {
+    if (!this.#desired) return undefined
+    const { connection } = this.#link
+    if (connection && isForeign(connection)) return foreignHealth(connection)
+    const serves = connection?.state.serving?.revisionId === this.#desired.revisionId ? connection.state.health : null
+    if (serves) return serves
+    if (this.#queuedStart?.isWaiting()) return notServing(queuedProgress(this.#queuedStart))
+    return this.#problem || this.#sentPlan ? notServing(this.#problem) : undefined
+  }
+
+  /** Names of artifacts and containers that must not be removed. Null: not known. */
+  async inUse(): Promise<{ artifacts: string[]; containers: string[] } | null> {
+    const connection = await this.#link.connect(this.#claim, false)
+    if (!connection) return { artifacts: [], containers: [] }
+    if (isForeign(connection)) return null
+    const { artifacts, containers } = usedIn(connection.state)
+    return { artifacts, containers: [...containers, ...(this.#container === null ? [] : [this.#container])] }
+  }
+
+  /** Sets the desired state and reconciles it in the background; null: nothing should serve. */
+  ensure(claim: LeasedClaim, desired: DesiredState | null): void {
+    this.#setClaim(claim)
+    this.#desired = desired
+    this.#loop.wake()
+  }
+
+  /** Opens the stable address; returns its port. Throws StepFailure when another program has it and keeps it. */
+  async open(claim: LeasedClaim, signal: AbortSignal): Promise<number> {
+    this.#setClaim(claim)
+    const connection = (await this.#link.connect(claim, true))!
+    const port = await this.#port()
+    // a supervisor of an unknown protocol is replaced by `prepare`
+    if (!isForeign(connection)) await unlessAborted(signal, this.#open(connection))
+    return port
+  }
+
+  /** Starts a candidate; resolves when it is ready, at the latest after `ms`. */
+  async prepare(
+    claim: LeasedClaim,
+    plan: AgentPlan,
+    ms: number,
+    signal: AbortSignal,
+    onProgress: OnProgress,
+  ): Promise<Prepared> {
+    signal.throwIfAborted()
+    this.#deploying = true
+    try {
+      const connection = await this.#ready(claim, plan)
+      const { key } = plan
+      const ready = connection.request({ verb: 'prepare', plan, ms }, { ms: ms + REPORT_MARGIN_MS, onProgress })
+      await unlessAborted(signal, ready, () => connection.request({ verb: 'discard', key }, { ms: DISCARD_TIMEOUT_MS }))
+      return {
+        commit: (record) => this.#commit(claim, connection, plan, record),
+        discard: () => this.#discard(connection, plan.key),
+      }
+    } catch (error) {
+      this.#endDeploy()
+      signal.throwIfAborted()
+      throw error
+    }
+  }
+
+  /** Ends everything of the deployment here, under this claim. Throws when something can't be ended. */
+  async end(claim: LeasedClaim, drainMs: number): Promise<void> {
+    this.#desired = null
+    try {
+      // a killed supervisor leaves its lock, and maybe its agent; a new supervisor ends that agent first
+      await this.#endAll(claim, fs.existsSync(this.#files.lock), drainMs)
+    } catch (error) {
+      if (!(error instanceof SupervisorSilent) || !claim.leaseValid()) throw error
+      killSupervisor(this.#files)
+      this.#link.close()
+      await this.#endAll(claim, true, 0)
+    }
+    this.close()
+  }
+
+  /** Like `end`, under the last claim, even if it has expired. The fencing token protects a newer holder. */
+  endOwn = (drainMs: number): Promise<void> => this.end(this.#claim, drainMs)
+
+  /** Disconnects. The agent keeps serving. */
+  close(): void {
+    if (this.#loop.signal.aborted) return
+    this.#loop.end()
+    this.#link.close()
+    this.#queuedStart?.end()
+    this.#onClosed()
+  }
+
+  #setClaim(claim: LeasedClaim): void {
+    if (this.#claim === claim) return
+    this.#claim = claim
+    this.#machine.options.output?.held(claim, this.#files.output)
+  }
+
+  async #commit(
+    claim: LeasedClaim,
+    connection: Connection,
+    plan: AgentPlan,
+    record: () => Promise<boolean>,
+  ): Promise<void> {
+    const { key, revisionId } = plan
+    let recorded = false
+    try {
+      await connection.request({ verb: 'hold', key })
+      recorded = await record()
+    } finally {
+      // without the lease this server can't know whether the result was recorded: the next holder decides
+      if (!recorded && claim.leaseValid()) await this.#discard(connection, key)
+      else if (!recorded) this.#endDeploy()
+    }
+    if (!recorded) return
+    this.#desired = { key, revisionId, redeploying: false, plan: async () => plan }
+    try {
+      await connection.request({ verb: 'switch', key })
+      this.#sentPlan = { connection, plan: hashOf(plan) }
+    } catch {
+      // the record decides: the next reconcile makes it serve
+      this.#sentPlan = null
+    }
+    this.#endDeploy()
+  }
+
+  async #discard(connection: Connection, key: string): Promise<void> {
+    await connection.request({ verb: 'discard', key }, { ms: DISCARD_TIMEOUT_MS }).catch(() => undefined)
+    this.#endDeploy()
+  }
+
+  #endDeploy(): void {
+    this.#deploying = false
+    this.#loop.wake()
+  }
+
+  /** Replaces a supervisor that does not understand our protocol or this plan. */
+  async #ready(claim: LeasedClaim, plan: AgentPlan): Promise<Connection> {
+    const found = (await this.#link.connect(claim, true))!
+    if (!isForeign(found) && understands(found, plan)) return this.#sendDesired(found).then(() => found)
+    await found.request({ verb: 'end', drainMs: REPLACED_DRAIN_MS }, { ms: REPLACED_DRAIN_MS + END_TIMEOUT_MS })
+    this.#link.close()
+    const connection = (await this.#link.connect(claim, true))!
+    if (isForeign(connection)) throw new Error('The supervisor of another version does not end')
+    await this.#open(connection)
+    await this.#sendDesired(connection)
+    return connection
+  }
+
+  async #reconcile(): Promise<void> {
+    if (this.#desired === undefined) return
+    const found = await this.#link.connect(this.#claim, false)
+    if (found || !this.#desired) return this.#serve(found)
+    this.#queuedStart?.end()
+    this.#queuedStart = this.#machine.startQueue.enqueue(lastServedAt(this.#files))
+    try {
+      await unlessAborted(this.#loop.signal, this.#queuedStart.begun)
+      await this.#serve(await this.#link.connect(this.#claim, !!this.#desired))
+    } catch (error) {
+      this.#queuedStart.end()
+      throw error
+    }
+    this.#watchStart()
+  }
+
+  /** Leaves the start queue when the agent has started, or can't be started. */
+  #watchStart(): void {
+    if (!this.#queuedStart?.isWaiting() && !isStarting(this.#link.connection)) this.#queuedStart?.end()
+  }
+
+  async #serve(connection: Connection | null): Promise<void> {
+    if (!connection || isForeign(connection)) return
+    if (!this.#desired) {
+      if (this.#deploying) return
+      await connection.request({ verb: 'run', plan: null })
+      return
+    }
+    // runs while the agent starts; the health says why an address can't be opened
+    void this.#open(connection).catch(() => undefined)
+    await this.#sendDesired(connection)
+  }
+
+  /** Sends the desired state, unless it was sent already or would end a candidate in progress. */
+  #sendDesired(connection: Connection): Promise<void> {
+    const sent = this.#sending.then(() => this.#sendDesiredNow(connection))
+    this.#sending = sent.catch(() => undefined)
+    return sent
+  }
+
+  async #sendDesiredNow(connection: Connection): Promise<void> {
+    const desired = this.#desired
+    const knows = this.#sentPlan?.connection === connection
+    if (!desired || (this.#deploying && knows)) return
+    if (isOtherAttempt(desired, connection.state)) {
+      this.#sentPlan = { connection, plan: '' }
+      return
+    }
+    try {
+      const plan = await desired.plan(this.#loop.signal)
+      this.#container = plan.program.kind === 'image' ? plan.program.container : null
+      if (desired !== this.#desired || (this.#deploying && knows)) return
+      if (!knows || this.#sentPlan?.plan !== hashOf(plan)) await connection.request({ verb: 'run', plan })
+      this.#sentPlan = { connection, plan: hashOf(plan) }
+      this.#problem = null
+    } catch (error) {
+      // a candidate does not need the plan of the serving revision
+      if (!(error instanceof StepFailure) || !this.#deploying) throw error
+      this.#fail(error)
+    }
+  }
+
+  async #endAll(claim: LeasedClaim, start: boolean, drainMs: number): Promise<void> {
+    const connection = await this.#link.connect(claim, start)
+    await connection?.request({ verb: 'end', drainMs }, { ms: drainMs + END_TIMEOUT_MS })
+  }
+
+  #port(): Promise<number> {
+    return reservePort(this.#machine.ports, this.#deploymentId)
+  }
+
+  async #open(connection: Connection): Promise<void> {
+    const { node, ports } = this.#machine
+    const { bindAddress } = ports
+    await connection.request({ verb: 'open', port: await this.#port(), bindAddress, node }, { ms: OPEN_TIMEOUT_MS })
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof CandidateGone) return
+    this.#problem = problemOf(error)
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * Replaced agents: each may finish its requests in flight, then gets SIGTERM. When they use too much memory together, the
+ * oldest end early.
+ */
+import os from 'node:os'
+import { sleep } from '../../../../platform/async/retry.ts'
+import { resultWithin } from '../../../../platform/async/time-limit.ts'
+import type { ManagedAgent } from '../agent/managed-agent.ts'
+import type { SupervisedAgent } from '../protocol.ts'
+import type { NetworkLink } from './network-link.ts'
+
+/** time from SIGTERM to SIGKILL of an agent that has served */
+const GRACE_MS = 10_000
+/** the minimum when the supervisor ends, too; otherwise the grace equals the drain time */
+const MIN_GRACE_MS = 1000
+/** between two measurements of memory */
+const MEMORY_CHECK_INTERVAL_MS = 5000
+/** memory that all replaced agents may use: a multiple of one agent's limit, at most a share of the machine */
+const MEMORY = { limits: 3, machineShare: 0.25 }
+
+interface Retired {
+  agent: ManagedAgent
+  ended: Promise<void>
+  /** aborted when the drain time is over */
+  hurry: AbortController
+}
+
+export interface RetiredOptions {
+  network: NetworkLink
+  /** longest time that a replaced agent has for its requests in flight */
+  drainSeconds: number
+  onChange(): void
+}
+
+export class RetiredAgents {
+  readonly #options: RetiredOptions
+  #all: Retired[] = []
+  /** ids of upstreams whose agents are being ended */
+  readonly #ending = new Set<string>()
+  #graceMs = GRACE_MS
+  #closing = false
+  #looking = false
+
+  constructor(options: RetiredOptions) {
+    this.#options = options
+  }
+
+  /** Oldest first. */
+  get summaries(): SupervisedAgent[] {
+    return this.#all.map(({ agent }) => agent.summary)
+  }
+
+  /** Resolves when all have ended. */
+  async allEnded(): Promise<void> {
+    await Promise.all(this.#all.map(({ ended }) => ended))
+  }
+
+  /** Ends every drain after `ms`, because the supervisor ends. */
+  close(ms: number): void {
+    this.#closing = true
+    this.#graceMs = Math.min(this.#graceMs, Math.max(MIN_GRACE_MS, ms))
+    setTimeout(() => {
+      for (const { hurry } of this.#all) hurry.abort()
+    }, ms)
+  }
+
+  /** Ends an agent. If it `served`, it may finish its requests in flight before SIGTERM. */
+  add(agent: ManagedAgent, served: boolean): Promise<void> {
+    agent.stopRestarts()
+    const hurry = new AbortController()
+    const ended = this.#end(agent, served, hurry.signal).finally(() => {
+      this.#all = this.#all.filter((one) => one !== retired)
+      this.#options.onChange()
+    })
+    const retired: Retired = { agent, ended, hurry }
+    this.#all.push(retired)
+    void this.#watchMemory()
+    return ended
+  }
+
+  async #end(agent: ManagedAgent, served: boolean, hurry: AbortSignal): Promise<void> {
+    const { network, drainSeconds } = this.#options
+    const { upstream } = agent
+    if (upstream && served) {
+      await resultWithin(drainSeconds * 1000, network.idle(upstream.id), hurry)
+      this.#ending.add(upstream.id)
+      await network.setState({ ending: [...this.#ending] })
+    }
+    await agent.end(served || this.#closing ? this.#graceMs : undefined)
+    if (upstream) this.#ending.delete(upstream.id)
+  }
+
+  async #watchMemory(): Promise<void> {
+    if (this.#looking) return
+    this.#looking = true
+    while (this.#all.length > 0) {
+      await this.#limitMemory().catch(() => undefined) // `ps` can fail; the next measurement repeats it
+      await sleep(MEMORY_CHECK_INTERVAL_MS)
+    }
+    this.#looking = false
+  }
+
+  /** Keeps the newest agents that fit into the limit together; ends the drain of the others. */
+  async #limitMemory(): Promise<void> {
+    let usedMb = 0
+    for (const retired of this.#all.filter(({ hurry }) => !hurry.signal.aborted).reverse()) {
+      const { agent } = retired
+      const maxMb = Math.floor(maxMbOf(agent))
+      usedMb += await agent.memoryMb()
+      if (usedMb <= maxMb) continue
+      retired.hurry.abort()
+      agent.note(
+        `This replaced agent is ended before its time to drain (DRAIN_SECONDS) is up: with the newer replaced agents it uses ${Math.round(usedMb)} MB of memory, and they may use ${maxMb} MB.`,
+        'warning',
+      )
+    }
+  }
+}
+
+function maxMbOf({ bounds }: ManagedAgent): number {
+  const machine = (os.totalmem() / 1e6) * MEMORY.machineShare
+  return bounds.memoryMb === null ? machine : Math.min(machine, bounds.memoryMb * MEMORY.limits)
+}
