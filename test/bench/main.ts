@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util'
 import type { Case } from './cases/case.ts'
 import { ceilingsCase } from './cases/ceilings.ts'
+import { freshCase } from './cases/fresh.ts'
 import { graphqlCases } from './cases/graphql.ts'
 import { growthCase } from './cases/growth.ts'
 import { otherCases, streamCases } from './cases/others.ts'
@@ -19,6 +20,7 @@ import { openPlace, type Place } from './place/place.ts'
 /** Growth runs before writes, because writes add rows that it reads. */
 const USUAL: Case[] = [
   startUpCase,
+  freshCase,
   ...graphqlCases,
   ...restCases,
   growthCase,

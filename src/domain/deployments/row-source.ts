@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { changedSince } from '../cache-version/version.ts'
 import { type Window, windowSize } from '../paging/paging.ts'
 import type { Call } from '../query-engine/rows.ts'
-import { hideFromPlanner } from '../sql/hide-from-planner.ts'
+import { checkOnly, hideFromPlanner } from '../sql/hide-from-planner.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 import { cursorBefore } from './offset-cursor-cache.ts'
@@ -14,9 +14,11 @@ type Variables = Call['variables']
 const NONE: Variables = {}
 
 const DEPLOYMENTS = Prisma.raw('deployments d')
+
 export function oneRow(ctx: RequestContext, id: string, variables = NONE): Call {
   const workspaceId = ctx.workspace.id
-  const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND d.workspace_id = ${workspaceId}::uuid AND d.torn_down_at IS NULL`
+  const own = checkOnly(Prisma.sql`d.workspace_id = ${workspaceId}::uuid`)
+  const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND ${own} AND d.torn_down_at IS NULL`
   return { from: DEPLOYMENTS, tail, workspaceId, variables }
 }
 

@@ -10,7 +10,7 @@ import { count, uuid, waitSeconds } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { type Raw, RowSelection } from '../query-engine/rows.ts'
 import { PlannedRead, versionOf } from '../query-engine/statement.ts'
-import { hideFromPlanner } from '../sql/hide-from-planner.ts'
+import { checkOnly, hideFromPlanner } from '../sql/hide-from-planner.ts'
 import { liveDeployment, requireRole } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 import { type Selection, type Written, writtenRow } from '../transaction/read-back.ts'
@@ -120,7 +120,7 @@ export async function countRevisions(
     deploymentIds,
     (id) => Prisma.sql`
       SELECT FROM revisions r JOIN deployments d ON d.id = r.deployment_id
-      WHERE d.id = ${id} AND d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL ${status}`,
+      WHERE d.id = ${id} AND ${checkOnly(Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid`)} AND d.torn_down_at IS NULL ${status}`,
   )
 }
 

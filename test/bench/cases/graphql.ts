@@ -120,6 +120,7 @@ export const comparing = (what: string, comparison: Comparison): Case => ({
 const list20 = page('list20', 20, false)
 /** The load after which memory is measured. */
 export const PAGE_REQUESTS = list20.requests.pilothouse!
+export const ONE_REQUESTS = oneWithTen.requests.pilothouse!
 
 export const graphqlCases: Case[] = [
   comparing('GraphQL: 20 deployments with latest and active revision and listener, every request different', list20),
