@@ -1,22 +1,16 @@
 // Which revision a change of a deployment starts from (docs/deployments.md#deployments): secrets alone change no code and
 // undo no rollback.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { createRevision, updateDeployment } from '../../src/domain/deployments/update.ts'
 import type { Claim, Step } from '../../src/domain/protocol/protocol.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { openSecrets } from '../../src/domain/secrets/secret-set.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
-import { gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitBody, gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 
 const SECRETS = [{ name: 'TOKEN', value: 'rotated' }]
 const patch = async (id: string, body: object) =>

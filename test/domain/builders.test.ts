@@ -1,7 +1,7 @@
 /** The builders' protocol: who gets which build, and what happens to the revision. */
 import { addAbortSignal, Readable } from 'node:stream'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   accessForBuilder,
   completeForBuilder,
@@ -22,20 +22,14 @@ import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'
 import { about, beatBuilds, builderOf, COMMIT, imageOf, successOfBuild, takeBuilds } from '../support/builders.ts'
-import { as, gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+import { as, gitBody, useDomain, useTenant } from '../support/domain.ts'
 import { claimOne, settle, succeed } from '../support/holder.ts'
 import { standInRegistry } from '../support/registry.ts'
 
 const FAILED = { outcome: 'failed', reason: 'NO_BUILDER', message: 'BUILDER is none.' } as const
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  domain.core.registry = standInRegistry()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain({ core: () => ({ registry: standInRegistry() }) })
+const ctx = useTenant(domain)
 
 interface Left {
   id: string

@@ -4,18 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isSameVersion, readCacheVersion, withoutLastSeen } from '../../src/domain/cache-version/version.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
-import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitBody, useDomain } from '../support/domain.ts'
 
-let domain: TestDomain
-beforeAll(async () => {
-  domain = await testDomain()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
 
 /** Columns that no response shows. A new column belongs here and into the triggers, or into neither. */
 const UNSEEN: Record<string, readonly string[]> = {

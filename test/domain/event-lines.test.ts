@@ -1,9 +1,9 @@
 /** Tests the server's log: one line per event of a deployment. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { lineOf } from '../../src/domain/outbox/event-lines.ts'
-import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitBody, useDomain } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 
 interface Line {
@@ -12,16 +12,14 @@ interface Line {
   fields: Record<string, unknown>
 }
 
-let domain: TestDomain
+const domain = useDomain()
 const lines: Line[] = []
 beforeAll(async () => {
-  domain = await testDomain()
   const keep = (level: string) => (fields: object, message: string) => {
     lines.push({ level, message, fields: { ...fields } })
   }
   domain.core.log = { info: keep('info'), warn: keep('warn'), error: keep('error') }
 })
-afterAll(() => domain.close())
 
 test('the log shows by name how a deployment goes live and is deleted', async () => {
   const ctx = await domain.tenant()

@@ -1,6 +1,6 @@
 /** How outcomes are stored, how requests are recognised (docs/api-rules.md#retries), and when entries expire. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { seal } from '../../src/domain/crypto/encrypted-value.ts'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { canonical, fingerprint, matchesFingerprint } from '../../src/domain/idempotency/fingerprint.ts'
@@ -10,15 +10,10 @@ import { createRetention } from '../../src/domain/retention/retain.ts'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import { once } from '../../src/domain/transaction/once.ts'
 import { crossedWrites } from '../support/deadlock.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 
 const keyring = (...ids: string[]) => new KeyRing(ids.map((id) => [id, Buffer.alloc(32, id)] as const))
 

@@ -1,25 +1,18 @@
 /** Images that a builder pushes after its deployment was torn down. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { removeImagesBut } from '../../src/app/image-store.ts'
 import { accessForBuilder } from '../../src/domain/builders/control-plane.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { repositoryOf } from '../../src/domain/ports/registry.ts'
 import { removeImages } from '../../src/domain/rollouts/image-removals.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { about, builderOf, takeBuilds } from '../support/builders.ts'
-import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitBody, useDomain, useTenant } from '../support/domain.ts'
 import { claimOne, succeed } from '../support/holder.ts'
 import { standInRegistry } from '../support/registry.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  domain.core.registry = registry
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain({ core: () => ({ registry }) })
+const ctx = useTenant(domain)
 
 const { signal } = new AbortController()
 /** images per repository, by tag */

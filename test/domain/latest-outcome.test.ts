@@ -1,24 +1,18 @@
 /** The filter by the latest revision's status agrees with the revision's row. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { getDeployment } from '../../src/domain/deployments/read.ts'
 import { countDeployments } from '../../src/domain/deployments/total.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { RevisionStatus } from '../../src/generated/prisma/enums.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 
 /** The statuses whose filter finds this deployment, and its latest revision's status. */
 async function found(id: string): Promise<{ by: string[]; status: string }> {

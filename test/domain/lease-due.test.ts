@@ -1,19 +1,13 @@
 /** `lease_due_at` (prisma/migrations/20261122220000_lease_due): renewals write to no index, and every ended lease is found. */
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { heartbeat } from '../../src/domain/claims/heartbeat.ts'
 import type { Claim } from '../../src/domain/protocol/protocol.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { asAdmin } from '../support/database.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 
 const claimAll = () => domain.plane.claim({ holder: 'holder', max: 100, leaseSeconds: 60 })
 const admin = <T>(work: (client: pg.Client) => Promise<T>) => asAdmin(domain.url, work)

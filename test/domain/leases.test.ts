@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createAdmission } from '../../src/app/admission.ts'
 import { claim } from '../../src/domain/claims/claim.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
@@ -9,18 +9,12 @@ import type { Violation } from '../../src/domain/errors/errors.ts'
 import type { Claim } from '../../src/domain/protocol/protocol.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { Overload } from '../../src/platform/async/overload.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 
 const row = (id: string) => domain.core.db.deployment.findUniqueOrThrow({ where: { id } })
 const latest = async (id: string) =>

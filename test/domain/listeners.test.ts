@@ -1,6 +1,6 @@
 /** Concurrent operations on a listener, and the callers that may do its work. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { claimForListener } from '../../src/domain/claims/control-plane.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { createKey } from '../../src/domain/keys/create.ts'
@@ -11,17 +11,11 @@ import { lockListener, shareListener } from '../../src/domain/repositories/locks
 import { requireListener } from '../../src/domain/transaction/access.ts'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import type { Listener } from '../../src/generated/prisma/client.ts'
-import { as, type TestDomain, testDomain } from '../support/domain.ts'
+import { as, useDomain, useTenant } from '../support/domain.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-let stranger: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-  stranger = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
+const stranger = useTenant(domain)
 
 const made = (k8s_namespaces = ['agents']): Promise<Listener> =>
   createListener(ctx, {

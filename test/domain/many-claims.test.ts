@@ -3,26 +3,20 @@
  * faults.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
 import { complete } from '../../src/domain/claims/complete.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import type { Claim, Step } from '../../src/domain/protocol/protocol.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'
 import { countStatements } from '../support/database.ts'
-import { gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitBody, gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 import { settle, succeed, successOf, workOff } from '../support/holder.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 // removes the work of the previous test
 beforeEach(() => domain.core.db.$executeRaw`UPDATE deployments SET torn_down_at = now() WHERE torn_down_at IS NULL`)
 

@@ -1,19 +1,17 @@
 /** Exact numbers of statements for OAuth providers, and where their secret is read. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { listConnections } from '../../src/domain/oauth/connections/list.ts'
 import { describeMissingSecret, openProviderAccess } from '../../src/domain/oauth/provider-access/access.ts'
 import { requireProvider } from '../../src/domain/oauth/provider-access/find.ts'
 import { createProvider } from '../../src/domain/oauth/providers/create.ts'
 import { deleteProvider } from '../../src/domain/oauth/providers/delete.ts'
 import { getProvider, listProviders } from '../../src/domain/oauth/providers/read.ts'
 import { updateProvider } from '../../src/domain/oauth/providers/update.ts'
+import { listTokens } from '../../src/domain/oauth/tokens/list.ts'
 import { countStatements } from '../support/database.ts'
-import { type TestDomain, testDomain } from '../support/domain.ts'
+import { useDomain } from '../support/domain.ts'
 
-let domain: TestDomain
-beforeAll(async () => {
-  domain = await testDomain()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
 
 const body = {
   provider_id: 'example',
@@ -43,6 +41,16 @@ test('a read is one statement without the secret, and a write needs few', async 
     remove: 7,
   })
   expect([...get, ...list].filter((sql) => sql.includes('client_secret'))).toEqual([])
+})
+
+test('a list of tokens or connections is one statement, which does not read the tokens', async () => {
+  const ctx = await domain.tenant()
+  const agent = { path: { agent_id: 'bot' } }
+  for (const list of [() => listTokens(ctx, { query: {} }), () => listConnections(ctx, agent)]) {
+    const statements = await countStatements(domain.database, list)
+    expect(statements).toHaveLength(1)
+    expect(statements[0]).not.toContain('sealed')
+  }
 })
 
 test('the provider receives the most recent secret', async () => {

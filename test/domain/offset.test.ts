@@ -1,19 +1,15 @@
 /** Tests offset pages at any depth, also after earlier pages were read and after changes. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { listDeployments } from '../../src/domain/deployments/read.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
-import { type TestDomain, testDomain } from '../support/domain.ts'
+import { useDomain, useTenant } from '../support/domain.ts'
 import { manyDeployments } from '../support/many.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
+const domain = useDomain()
+const ctx = useTenant(domain)
 beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
   await manyDeployments(domain.url, ctx.workspace.id, 1_500)
 })
-afterAll(() => domain.close())
 
 const idsAt = async (offset: number, query: Record<string, string> = {}) => {
   const page = await listDeployments(ctx, { query: { ...query, limit: '20', offset: String(offset) } })

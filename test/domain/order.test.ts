@@ -1,5 +1,5 @@
 /** Compares the orders and keyset pages of deployments from Prisma with those from SQL. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import {
   type DeploymentOrder,
   deploymentCursor,
@@ -10,15 +10,12 @@ import {
 } from '../../src/domain/deployments/order.ts'
 import { ValidationError } from '../../src/domain/errors/errors.ts'
 import type { Window } from '../../src/domain/paging/paging.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
-import { type TestDomain, testDomain } from '../support/domain.ts'
+import { useDomain, useTenant } from '../support/domain.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
+const domain = useDomain()
+const ctx = useTenant(domain)
 beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
   // some rows have equal times, and names differ in case and in collation
   await ctx.db.$executeRaw`
     INSERT INTO deployments (id, workspace_id, name, source, created_at, updated_at)
@@ -26,7 +23,6 @@ beforeAll(async () => {
            now() - (n / 3) * interval '1 hour', now() - (n % 4) * interval '1 day'
     FROM generate_series(1, 24) AS n`
 })
-afterAll(() => domain.close())
 
 const orders = (['ATTENTION', 'CREATED_AT', 'UPDATED_AT', 'NAME'] as const).flatMap((by) =>
   (['asc', 'desc'] as const).map((direction): DeploymentOrder => ({ by, direction })),

@@ -1,22 +1,19 @@
 /** Compares pages of deployments from SQL with pages from Prisma, for each filter, order and position. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { DeploymentFilter } from '../../src/domain/deployments/filter.ts'
 import { type DeploymentOrder, deploymentCursor, orderSql } from '../../src/domain/deployments/order.ts'
 import { pageSql } from '../../src/domain/deployments/page.ts'
 import { windowDeployments } from '../../src/domain/deployments/read.ts'
 import type { Window } from '../../src/domain/paging/paging.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 import { asAdmin } from '../support/database.ts'
-import { type TestDomain, testDomain } from '../support/domain.ts'
+import { useDomain, useTenant } from '../support/domain.ts'
 import { manyDeployments } from '../support/many.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
+const domain = useDomain()
+const ctx = useTenant(domain)
 let filters: Record<string, DeploymentFilter>
 beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
   const { db, workspace } = ctx
   const add = (computeId: string, lastSeenAt: Date) =>
     db.listener.create({
@@ -79,7 +76,6 @@ beforeAll(async () => {
     listener: { listener_id: heard.id },
   }
 })
-afterAll(() => domain.close())
 
 async function pageBySql(filter: DeploymentFilter, order: DeploymentOrder, window: Window, backward: boolean) {
   const { text, values } = Prisma.sql`

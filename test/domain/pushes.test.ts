@@ -1,6 +1,6 @@
 /** What a delivery of the git provider causes: leases on deliveries, shared requests to the provider, and new revisions. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../src/domain/ports/git-provider.ts'
@@ -9,14 +9,14 @@ import { leaseGroup, purgeDeliveries, startOfRound } from '../../src/domain/sour
 import { handleDeliveries } from '../../src/domain/sources/webhooks/handle.ts'
 import { receiveDelivery } from '../../src/domain/sources/webhooks/receive.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
-import { type TestDomain, testDomain } from '../support/domain.ts'
+import { useDomain } from '../support/domain.ts'
 import { settle } from '../support/holder.ts'
 
 const INSTALLATION = 4711
 const running = new AbortController().signal
 const commit = () => randomBytes(20).toString('hex')
 
-let domain: TestDomain
+const domain = useDomain()
 let ctx: RequestContext
 /** the git provider's answer, and how often it was called */
 let asked: number
@@ -41,10 +41,8 @@ const provider: GitProvider = {
 }
 
 beforeAll(async () => {
-  domain = await testDomain()
   domain.core.gitProvider = provider
 })
-afterAll(() => domain.close())
 
 beforeEach(async () => {
   await domain.core.db.webhookDelivery.deleteMany()

@@ -1,6 +1,6 @@
 /** Tests reasons: each message has a machine-readable reason wherever it is shown. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
 import { completeForListener, heartbeatOfListener } from '../../src/domain/claims/control-plane.ts'
 import { conditionOf } from '../../src/domain/deployment-status/condition.ts'
@@ -10,21 +10,15 @@ import { getDeployment } from '../../src/domain/deployments/read.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { explain } from '../../src/domain/values/explanation.ts'
 import { knownReason, REASON_WORDS } from '../../src/domain/values/reasons.ts'
 import { currentMessageOf } from '../../src/domain/values/status-words.ts'
 import { countStatements } from '../support/database.ts'
-import { as, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { as, gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 import { claimOne, succeed } from '../support/holder.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 
 const latest = async (id: string) =>
   (await getDeployment(ctx, { path: { deployment_id: id } })).latestRevision as NonNullable<

@@ -1,6 +1,6 @@
 /** What is removed, and when (docs/operations.md#what-is-kept-and-for-how-long). */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createRelay } from '../../src/api/realtime/relay.ts'
 import { streamRevisionStatus } from '../../src/api/realtime/status-stream.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
@@ -10,17 +10,13 @@ import { readDeploymentLogs, readLogs } from '../../src/domain/logs/read.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain } from '../support/domain.ts'
 import { claimOne, settle, workOff } from '../support/holder.ts'
 
-let domain: TestDomain
+const domain = useDomain({ settings: { retention: { logDays: 14, linesPerRevision: 100, eventDays: 90 } } })
 let ctx: RequestContext
 let deploymentId: string
 let revisionId: string
-beforeAll(async () => {
-  domain = await testDomain({ retention: { logDays: 14, linesPerRevision: 100, eventDays: 90 } })
-})
-afterAll(() => domain.close())
 beforeEach(async () => {
   // the lines of the previous test were written earlier, but are not as old
   await domain.core.db.logLine.deleteMany()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { getDeployment } from '../../src/domain/deployments/read.ts'
@@ -6,15 +6,11 @@ import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
-import { gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitBody, gitDeployment, useDomain } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 
-let domain: TestDomain
+const domain = useDomain()
 let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-})
-afterAll(() => domain.close())
 
 const patch = (id: string) =>
   updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'main' } } })

@@ -1,6 +1,6 @@
 /** Counts the SQL statements of frequent verbs exactly. A change that adds a statement must change these numbers. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
 import { heartbeat } from '../../src/domain/claims/heartbeat.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
@@ -17,16 +17,11 @@ import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'
 import { countStatements } from '../support/database.ts'
-import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitBody, useDomain, useTenant } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 
 const count = async (work: () => Promise<unknown>) => (await countStatements(domain.database, work)).length
 

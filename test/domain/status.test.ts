@@ -1,6 +1,6 @@
 /** The derived status and `serving` of a deployment, and the filters and counts by them. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { conditionOf } from '../../src/domain/deployment-status/condition.ts'
 import { healthOf, isServing } from '../../src/domain/deployment-status/serving.ts'
 import { deploymentStatus } from '../../src/domain/deployment-status/status.ts'
@@ -8,23 +8,19 @@ import { countByStatus } from '../../src/domain/deployments/count.ts'
 import { type DeploymentFilter, filterSql } from '../../src/domain/deployments/filter.ts'
 import { type DeploymentView, listDeployments } from '../../src/domain/deployments/read.ts'
 import { countDeployments } from '../../src/domain/deployments/total.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { DEPLOYMENT_STATUSES, type DeploymentStatus, deploymentFilter } from '../../src/domain/values/shapes.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 import { countStatements } from '../support/database.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
+const domain = useDomain()
+const ctx = useTenant(domain)
 /** every combination of the base values, as read */
 let rows: DeploymentView[]
 beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
   await gitDeployment(await domain.tenant())
   rows = await everyCombination()
 })
-afterAll(() => domain.close())
 
 const ago = (ms: number) => new Date(Date.now() - ms)
 const healthy = (ready: number) => ({ ready, desired: 2, message: null, observedAt: ago(5000).toISOString() })

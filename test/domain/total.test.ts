@@ -1,25 +1,21 @@
 /** Tests totals: exact for small lists, and an estimate for large ones. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { countByStatus } from '../../src/domain/deployments/count.ts'
 import { countDeployments } from '../../src/domain/deployments/total.ts'
 import { countEvents, countWorkspaceEvents } from '../../src/domain/events/list.ts'
 import { countDeploymentsOf } from '../../src/domain/listeners/used-by.ts'
 import { EXACT_UP_TO } from '../../src/domain/paging/total.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { asAdmin } from '../support/database.ts'
-import { type TestDomain, testDomain } from '../support/domain.ts'
+import { useDomain, useTenant } from '../support/domain.ts'
 import { manyDeployments } from '../support/many.ts'
 
 const MANY = 12_000
 
-let domain: TestDomain
-let ctx: RequestContext
+const domain = useDomain()
+const ctx = useTenant(domain)
 beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
   await manyDeployments(domain.url, ctx.workspace.id, MANY)
 })
-afterAll(() => domain.close())
 
 test('a total is exact up to 10,000, and above that a marked estimate', async () => {
   const all = await countDeployments(ctx, {})

@@ -1,16 +1,11 @@
 // Tests transaction() with conflicting writes.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
+import { expect, test } from 'vitest'
+import { transaction } from '../../src/domain/transaction/context.ts'
 import { crossedWrites } from '../support/deadlock.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 
 test('when two writes deadlock, the one that Postgres aborts is retried and both succeed', async () => {
   const [a, b] = [await gitDeployment(ctx), await gitDeployment(ctx)]

@@ -3,7 +3,7 @@
  * (domain/transaction/unit-of-work.ts).
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { deployment as answer } from '../../src/api/rest/responses/deployment.ts'
 import { encode } from '../../src/api/rest/responses/response-schema.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
@@ -17,17 +17,14 @@ import { transition } from '../../src/domain/revisions/transition.ts'
 import { closeStep, openStep } from '../../src/domain/rollouts/steps.ts'
 import { type RequestContext, type Tx, transaction } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
-import { as, gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { as, gitBody, gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
+const domain = useDomain()
+const ctx = useTenant(domain)
 let id: string
 beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
   id = await gitDeployment(ctx)
 })
-afterAll(() => domain.close())
 
 const statements = (work: () => Promise<unknown>) => countStatements(domain.database, work)
 const stored = () => ctx.db.deployment.findUniqueOrThrow({ where: { id }, include: { latestRevision: true } })
@@ -185,18 +182,6 @@ test('a failed statement prevents the commit even if its error is ignored', asyn
   })
   await expect(careless).rejects.toThrow('had failed')
   expect(await stored()).toEqual(before)
-})
-
-test('of two concurrent creates with one name, one fails with ALREADY_EXISTS and leaves no rows', async () => {
-  const body = await gitBody(ctx)
-  const [one, two] = await Promise.allSettled([createDeployment(ctx, { body }), createDeployment(ctx, { body })])
-  expect([one.status, two.status].sort()).toEqual(['fulfilled', 'rejected'])
-  const refused = [one, two].find((result) => result.status === 'rejected')!
-  expect(refused).toMatchObject({ reason: { code: 'ALREADY_EXISTS', message: expect.stringContaining(body.name) } })
-  const made = await ctx.db.deployment.findMany({ where: { name: body.name }, include: { revisions: true } })
-  expect(made).toHaveLength(1)
-  expect(await ctx.db.tracingProject.count({ where: { name: body.name } })).toBe(1)
-  expect(await ctx.db.secretSet.count({ where: { deploymentId: made[0]!.id } })).toBe(1)
 })
 
 test('an existing tracing project of the same name is used, without a created event', async () => {

@@ -3,7 +3,7 @@
  * on a real database. After each action the invariants of docs/deployments.md#revisions-and-rollouts must hold.
  */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { completeForBuilder, releaseForBuilder } from '../../src/domain/builders/control-plane.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
@@ -20,20 +20,16 @@ import { type RequestContext, transaction } from '../../src/domain/transaction/c
 import { canMove, isInTurn, isTerminal } from '../../src/domain/values/lifecycle.ts'
 import type { Revision, Step } from '../../src/generated/prisma/client.ts'
 import { about, beatBuilds, builderOf, successOfBuild, takeBuilds } from '../support/builders.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 import { settle, successOf } from '../support/holder.ts'
 import { standInRegistry } from '../support/registry.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
+const domain = useDomain({ core: () => ({ registry: standInRegistry() }) })
+const ctx = useTenant(domain)
 let builder: RequestContext
 beforeAll(async () => {
-  domain = await testDomain()
-  domain.core.registry = standInRegistry()
-  ctx = await domain.tenant()
   builder = await builderOf(ctx)
 })
-afterAll(() => domain.close())
 
 const ACTIONS = [
   'patch',

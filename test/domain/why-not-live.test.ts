@@ -1,24 +1,18 @@
 /** The sentence that says why the newest rollout is not live, and the last change of a deployment. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { createRevision, updateDeployment } from '../../src/domain/deployments/update.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { setDeploymentTags } from '../../src/domain/tags/tags.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { lastChangeOf } from '../../src/domain/values/deployment-change.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
-import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitBody, useDomain, useTenant } from '../support/domain.ts'
 
-let domain: TestDomain
-let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
+const domain = useDomain()
+const ctx = useTenant(domain)
 
 async function made(): Promise<{ id: string; revisionId: string }> {
   const { deploymentId: id, revisionId } = await createDeployment(ctx, { body: await gitBody(ctx) })

@@ -2,17 +2,16 @@
  * Activity of a workspace: events by actor and time with their subjects, in as many statements for one event as for fifty.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
 import { gitDeployment } from '../support/factories.ts'
 
-let app: TestApp
+const app = useApp(() => ({ settings: { SWEEP_SECONDS: '3600' } }))
 let deployment: { id: string; name: string; revisionId: string }
 let admin: string
 let deployer: string
 beforeAll(async () => {
-  app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
   const subject = async (key: string) =>
     (await app.gql('{ me { actor { subject } } }', {}, { key })).data.me.actor.subject
   admin = await subject(app.keys.admin)
@@ -26,7 +25,6 @@ beforeAll(async () => {
   })
   await app.gql('mutation { createApiKey(input: { name: "ci", role: viewer }) { __typename } }')
 })
-afterAll(() => app.close())
 
 interface Shown {
   type: string

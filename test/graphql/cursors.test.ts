@@ -1,15 +1,13 @@
 /** An invalid cursor is rejected with any content, before it reaches the database. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { encodeCursor } from '../../src/domain/paging/paging.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 
-let app: TestApp
+const app = useApp()
 beforeAll(async () => {
-  app = await testApp()
   await imageDeployment(app)
 })
-afterAll(() => app.close())
 
 const ID = '11111111-1111-4111-8111-111111111111'
 const NOW = '2026-01-31T12:00:00.000Z'

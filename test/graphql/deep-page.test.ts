@@ -1,18 +1,16 @@
 /** A page behind 10,000 others costs as much as the first: one statement that reads an index from the cursor on. */
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { deploymentCursor, orderOf } from '../../src/domain/deployments/order.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { asAdmin } from '../support/database.ts'
 import { listener } from '../support/factories.ts'
 
-let app: TestApp
+// no sweep: its statements would be counted
+const app = useApp(() => ({ settings: { SWEEP_SECONDS: '3600' } }))
 beforeAll(async () => {
-  // no sweep: its statements would be counted
-  app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
   await seed((await listener(app)).id)
 })
-afterAll(() => app.close())
 
 /** Creates 10,050 deployments of a listener, each with one revision that is both latest and active. */
 async function seed(listenerId: string): Promise<void> {

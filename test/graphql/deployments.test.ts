@@ -1,13 +1,9 @@
-/** Deployments and revisions through GraphQL: reads, writes as unions, errors as data. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
-import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
+/** Deployments as only GraphQL has them: relations, errors with paths. test/contract has their rules. */
+import { describe, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
+import { imageDeployment, listener } from '../support/factories.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 const CREATE = `mutation ($input: CreateDeploymentInput!) { createDeployment(input: $input) {
   __typename
@@ -126,93 +122,10 @@ describe('createDeployment', () => {
     ])
   })
 
-  test('answers ConflictError for a taken name and ForbiddenError to a viewer', async () => {
-    await app.gql(CREATE, { input: gitInput('taken') })
-    const again = await app.gql(CREATE, { input: gitInput('taken') })
-    expect(again.data.createDeployment).toMatchObject({ __typename: 'ConflictError', code: 'ALREADY_EXISTS' })
-    const viewer = await app.gql(CREATE, { input: gitInput('mine') }, { key: app.keys.viewer })
-    expect(viewer.data.createDeployment).toMatchObject({ __typename: 'ForbiddenError', code: 'FORBIDDEN' })
-  })
-
-  test('answers NotFoundError for an integration of another tenant', async () => {
-    const input = gitInput('foreign')
-    input.sourceConfig.integrationId = app.other.integrationId
-    const { data } = await app.gql(CREATE, { input })
-    expect(data.createDeployment).toMatchObject({ __typename: 'NotFoundError', code: 'NOT_FOUND' })
-  })
-
   test('answers VALIDATION_FAILED for a value of the wrong type', async () => {
     const { errors, status } = await app.gql(CREATE, { input: { ...gitInput('typed'), source: 'nowhere' } })
     expect(errors?.[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', status: 422, retryable: false })
     expect([200, 400]).toContain(status)
-  })
-})
-
-describe('other writes', () => {
-  test('updateDeployment changes the given members, and a git ref creates a revision', async () => {
-    const { id } = await gitDeployment(app)
-    const { data } = await app.gql(
-      `mutation ($input: UpdateDeploymentInput!) { updateDeployment(input: $input) { __typename
-        ... on UpdateDeploymentSuccess { deployment { sourceRevisionConfig { repoRef graphConfigPath }
-          revisions { totalCount nodes { number status } } } } } }`,
-      { input: { deploymentId: id, sourceRevisionConfig: { repoRef: 'next' } } },
-    )
-    expect(data.updateDeployment).toEqual({
-      __typename: 'UpdateDeploymentSuccess',
-      deployment: {
-        sourceRevisionConfig: { repoRef: 'next', graphConfigPath: 'graph.json' },
-        revisions: {
-          totalCount: 2,
-          nodes: [
-            { number: 2, status: 'CREATING' },
-            { number: 1, status: 'SKIPPED' },
-          ],
-        },
-      },
-    })
-  })
-
-  test('createRevision, interruptRevision and redeployRevision answer with the revision', async () => {
-    const { id } = await imageDeployment(app)
-    const run = async (field: string, input: object) => {
-      const name = field[0]!.toUpperCase() + field.slice(1)
-      const { data, errors } = await app.gql(
-        `mutation ($input: ${name}Input!) { ${field}(input: $input) { __typename
-          ... on ${name}Success { revision { id number status attempt } } ... on Error { code message } } }`,
-        { input },
-      )
-      expect(errors).toBeUndefined()
-      return data[field]
-    }
-    const { revision } = await run('createRevision', { deploymentId: id })
-    expect(revision).toMatchObject({ number: 2, status: 'CREATING', attempt: 1 })
-    const ids = { deploymentId: id, revisionId: revision.id }
-    expect(await run('redeployRevision', ids)).toMatchObject({
-      __typename: 'NotRedeployableError',
-      code: 'NOT_REDEPLOYABLE',
-    })
-    expect((await run('interruptRevision', ids)).revision.status).toBe('INTERRUPTED')
-    expect(await run('interruptRevision', ids)).toMatchObject({ __typename: 'ConflictError', code: 'CONFLICT' })
-    expect((await run('redeployRevision', ids)).revision).toMatchObject({ status: 'CREATING', attempt: 2 })
-  })
-
-  test('deleteDeployment succeeds twice, and deleteDeployments reports each outcome', async () => {
-    const first = await gitDeployment(app)
-    const second = await gitDeployment(app)
-    const one = `mutation ($id: ID!) { deleteDeployment(input: { deploymentId: $id }) {
-      ... on DeleteDeploymentSuccess { deploymentId } ... on Error { code } } }`
-    for (const _ of [1, 2])
-      expect((await app.gql(one, { id: first.id })).data.deleteDeployment).toEqual({ deploymentId: first.id })
-    const unknown = '00000000-0000-4000-8000-000000000000'
-    const { data } = await app.gql(
-      `mutation ($ids: [ID!]!) { deleteDeployments(input: { deploymentIds: $ids }) {
-        ... on DeleteDeploymentsSuccess { results { deploymentId deleted message } } } }`,
-      { ids: [second.id, unknown] },
-    )
-    expect(data.deleteDeployments.results).toEqual([
-      { deploymentId: second.id, deleted: true, message: null },
-      { deploymentId: unknown, deleted: false, message: `Deployment ID ${unknown} not found.` },
-    ])
   })
 })
 
@@ -237,15 +150,6 @@ describe('reads', () => {
       code: 'VALIDATION_FAILED',
       issues: [{ path: ['id'], code: 'uuid_parsing' }],
     })
-  })
-
-  test('secrets are masked for callers who may not read them', async () => {
-    const { id } = await gitDeployment(app, { secrets: [{ name: 'A', value: 'hush' }] })
-    const read = async (key: string) =>
-      (await app.gql(`query ($id: ID!) { deployment(id: $id) { secrets { name value } } }`, { id }, { key })).data
-        .deployment.secrets
-    expect(await read(app.keys.viewer)).toEqual([{ name: 'A', value: '••••••••' }])
-    expect(await read(app.keys.secretsReader)).toEqual([{ name: 'A', value: 'hush' }])
   })
 
   test('a listener has its deployments, and each deployment its listener', async () => {

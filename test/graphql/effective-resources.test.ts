@@ -1,15 +1,13 @@
 /** `effectiveResources`: the resources of a deployment, and the result of an edited resource spec. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 
-let app: TestApp
+const app = useApp()
 let id: string
 beforeAll(async () => {
-  app = await testApp()
   id = (await gitDeployment(app, { source_config: { resource_spec: { cpu: 1, memory_mb: 512 } } })).id
 })
-afterAll(() => app.close())
 
 const QUERY = `query ($id: ID!, $spec: ResourceSpecInput) { deployment(id: $id) { version
   effectiveResources(resourceSpec: $spec) { minScale cpu cpuLimit memoryLimitMb queueCpu dbStorageGi volumes { name } } } }`

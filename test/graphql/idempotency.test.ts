@@ -4,18 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import { createClient } from 'graphql-ws'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { lockEntries } from '../../src/domain/idempotency/entries.ts'
-import { type Call, type TestApp, testApp } from '../support/app.ts'
+import { type Call, useApp } from '../support/app.ts'
 import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
 import { mutate } from './mutate.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 // biome-ignore lint/suspicious/noExplicitAny: a result has the shape of its document
 type Any = any

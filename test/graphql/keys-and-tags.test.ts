@@ -1,13 +1,9 @@
 /** API keys and tags, which only GraphQL has. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { describe, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 const CREATE_KEY = `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { __typename
   ... on CreateApiKeySuccess { key apiKey { id name role prefix secretsRead organizationWide expiresAt revokedAt } }

@@ -1,19 +1,18 @@
 /** The list of deployments: keyset pages, filters, orders, and the exact number of SQL statements per query shape. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { createRevision } from '../../src/domain/deployments/update.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { type TestApp, useApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { gitBody, imageBody, listener } from '../support/factories.ts'
 
 const SIZE = 50
-let app: TestApp
+// no sweep: its statements would be counted
+const app = useApp(() => ({ settings: { SWEEP_SECONDS: '3600' } }))
 /** ids, newest first */
 const ids: string[] = []
 
 beforeAll(async () => {
-  // no sweep: its statements would be counted
-  app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
   // the first call records the key's use in the background
   await app.gql('{ __typename }')
   const ctx = await app.context(app.keys.admin)
@@ -26,7 +25,6 @@ beforeAll(async () => {
     ids.unshift(id)
   }
 })
-afterAll(() => app.close())
 
 /** Runs a query and counts its statements. A first run warms up the authentication cache. */
 async function counted(query: string, variables: Record<string, unknown> = {}) {

@@ -1,14 +1,10 @@
 /** Logs over GraphQL: of a revision, and of a deployment across its revisions. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { describe, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 import { writeLog } from '../support/log.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 const LOGS = `query ($id: ID!, $type: LogType!, $query: String, $level: LogLevel, $startTime: DateTime, $endTime: DateTime, $first: Int, $after: String, $last: Int, $before: String) {
   revision(id: $id) { logs(type: $type, query: $query, level: $level, startTime: $startTime, endTime: $endTime, first: $first, after: $after, last: $last, before: $before) { ...page } } }

@@ -1,21 +1,19 @@
 /** Details of revisions in GraphQL: trigger, steps, durations, effective settings and comparison. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'
-import { type Call, type TestApp, testApp } from '../support/app.ts'
+import { type Call, useApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { gitBody, imageBody, listener } from '../support/factories.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 import { mutate } from './mutate.ts'
 
-let app: TestApp
+const app = useApp(() => ({ settings: { SWEEP_SECONDS: '3600' } }))
 let plane: ControlPlane
 beforeAll(async () => {
-  app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
   plane = localControlPlane(app.app.core)
 })
-afterAll(() => app.close())
 
 // biome-ignore lint/suspicious/noExplicitAny: as it was selected
 type Any = any

@@ -1,9 +1,9 @@
 /** Tenants are isolated: every operation of the schema is called with the victim's ids and a stranger's key. */
 import { OperationTypeNode } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { signIn } from '../sessions/support.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { agentKey, gitDeployment, listener } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { NODES, operations, type Victims, victimsOf } from './walk.ts'
@@ -14,13 +14,12 @@ const MARK = 'belongs-to-a'
 const ORGANIZATION_MARK = 'organization-of-a'
 /** A shared name: each tenant has its own resource of this name. */
 const AGENT = 'support-bot'
-let app: TestApp
+const app = useApp()
 let victims: Victims
 /** keys of the strangers' own agents */
 let agents: Record<string, string>
 
 beforeAll(async () => {
-  app = await testApp()
   const { db } = app.app.core
   const { workspaceId, organizationId, integrationId } = app.tenant
   const { id } = await gitDeployment(app, { name: `${MARK}-deployment`, secrets: [{ name: 'S', value: MARK }] })
@@ -56,7 +55,6 @@ beforeAll(async () => {
     Organization: organizationId,
   })
 })
-afterAll(() => app.close())
 
 const fieldsOf = (kind: OperationTypeNode) => Object.keys(schema.getRootType(kind)!.getFields())
 const operationOf = (kind: OperationTypeNode, name: string) =>

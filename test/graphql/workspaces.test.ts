@@ -1,15 +1,11 @@
 /** The caller and its workspaces (`me`, `workspaces`), and how a workspace is created, over REST and GraphQL. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Call, type TestApp, testApp } from '../support/app.ts'
+import { describe, expect, test } from 'vitest'
+import { type Call, useApp } from '../support/app.ts'
 import { agentKey } from '../support/factories.ts'
 import { mutate } from './mutate.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 const name = () => `team-${randomUUID().slice(0, 8)}`
 /** Calls as an admin of the whole organization, in workspace A. */

@@ -2,17 +2,13 @@
  * Statements of deployment mutations, including their answers: as many as the REST calls need. The answers equal the stored
  * state.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { expect, test } from 'vitest'
+import { type TestApp, useApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { listener } from '../support/factories.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  // no sweep: its statements would be counted
-  app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
-})
-afterAll(() => app.close())
+// no sweep: its statements would be counted
+const app = useApp(() => ({ settings: { SWEEP_SECONDS: '3600' } }))
 
 const REVISION = 'id number status statusMessage reason reasonSince statusSince attempt createdAt updatedAt deployedAt'
 const DEPLOYMENT = `id name status serving reason reasonSince statusMessage version createdAt updatedAt imageVersion

@@ -78,7 +78,7 @@ function expectNothingIn(text: string) {
   for (const one of [ids.OAuthToken, ids.AgentLink, ids.Authorization, MARK]) expect(text).not.toContain(one)
 }
 
-// the exception: an admin deletes all tokens of a user (test/rest/oauth-tokens.test.ts)
+// the exception: an admin deletes all tokens of a user (test/contract/oauth-tokens.test.ts)
 const ofTokens = operations.filter(
   ({ tag, operationId }) => ['OAuth tokens', 'Agents'].includes(tag) && operationId !== 'deleteOAuthTokensOfUser',
 )

@@ -3,16 +3,12 @@
  * edit.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { describe, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
 import { gitBody, gitDeployment } from '../support/factories.ts'
 import { storedProvider } from '../support/oauth-tokens.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 interface Outcome {
   /** The error code; null: success. */

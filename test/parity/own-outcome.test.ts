@@ -1,14 +1,10 @@
 /** A write returns its own outcome during concurrent writes (docs/api-rules.md#errors), through both transports. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { mutate } from '../graphql/mutate.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 /** A caller's answer in one form for both transports. */
 interface Told {

@@ -1,25 +1,23 @@
 /** Builders over REST: messages, keys, and the download of sources. */
 import { addAbortSignal, Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { newKey } from '../support/app.ts'
 import { builderKey } from '../support/factories.ts'
 import { claimOne, succeed } from '../support/holder.ts'
 import { standInRegistry } from '../support/registry.ts'
-import { bodies, type RestApp, restApp, violations } from './support.ts'
+import { bodies, useRestApp, violations } from './support.ts'
 
 const TARBALL = gzipSync('as good as a tarball')
 const DIGEST = `sha256:${'0f'.repeat(32)}`
 
-let app: RestApp
+const app = useRestApp()
 let key: string
 beforeAll(async () => {
-  app = await restApp()
   app.core.registry = standInRegistry()
   key = await builderKey(app)
 })
-afterAll(() => app.close())
 
 const take = (body: object = {}, as = key) => app.call('POST', '/v2/builders/claims', { key: as, body })
 const about = (claim: { claim_id: string }, what: string, body: object) =>

@@ -1,16 +1,12 @@
 /** The data plane over REST (docs/protocol.md): work for one listener, and for no other. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Listener } from '../../src/generated/prisma/client.ts'
 import { type Answer, testApp } from '../support/app.ts'
 import { listenerKey, listener as makeListener } from '../support/factories.ts'
-import { bodies, type RestApp, restApp, uniqueName, violations } from './support.ts'
+import { bodies, uniqueName, useRestApp, violations } from './support.ts'
 
-let app: RestApp
-beforeAll(async () => {
-  app = await restApp()
-})
-afterAll(() => app.close())
+const app = useRestApp()
 
 // biome-ignore lint/suspicious/noExplicitAny: a checked answer
 type Json = any

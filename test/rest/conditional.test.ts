@@ -1,6 +1,6 @@
 /** docs/api-rules.md#conditional-requests: tags, If-None-Match, If-Match, and refused conditions. */
 import { createHash, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parseTags } from '../../src/api/rest/framework/entity-tags.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
@@ -9,15 +9,13 @@ import { countStatements } from '../support/database.ts'
 import { agentKey, builderKey, listener, listenerKey } from '../support/factories.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 import { storedProvider, storedToken } from '../support/oauth-tokens.ts'
-import { bodies, type CallOptions, type RestApp, restApp, set, violations } from './support.ts'
+import { bodies, type CallOptions, set, useRestApp, violations } from './support.ts'
 
-let app: RestApp
+const app = useRestApp()
 let plane: ControlPlane
 beforeAll(async () => {
-  app = await restApp()
   plane = localControlPlane(app.core)
 })
-afterAll(() => app.close())
 
 const at = (id: string) => `/v2/deployments/${id}`
 const SPEC = (cpu: number) => ({ source_config: { resource_spec: { cpu } } })

@@ -1,22 +1,20 @@
 /** Pages of events over REST, and the same through GraphQL. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { countStatements } from '../support/database.ts'
 import { listener, listenerKey } from '../support/factories.ts'
-import { type RestApp, restApp } from './support.ts'
+import { type RestApp, useRestApp } from './support.ts'
 
-let app: RestApp
+const app = useRestApp()
 // biome-ignore lint/suspicious/noExplicitAny: a checked answer
 let deployment: any
 beforeAll(async () => {
-  app = await restApp()
   deployment = await app.create()
   await app.call('PATCH', `/v2/deployments/${deployment.id}`, {
     body: { source_config: { resource_spec: { cpu: 1 } }, secrets: [{ name: 'TOKEN', value: 'hush' }] },
   })
 })
-afterAll(() => app.close())
 
 const ofDeployment = () => `/v2/deployments/${deployment.id}/events`
 const typesIn = (answer: { body: { resources: { type: string }[] } }) => answer.body.resources.map(({ type }) => type)

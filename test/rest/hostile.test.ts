@@ -2,14 +2,10 @@
 import { once } from 'node:events'
 import net from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bodies, type RestApp, restApp, set, violations } from './support.ts'
+import { describe, expect, test } from 'vitest'
+import { bodies, set, useRestApp, violations } from './support.ts'
 
-let app: RestApp
-beforeAll(async () => {
-  app = await restApp()
-})
-afterAll(() => app.close())
+const app = useRestApp()
 
 const post = (body: unknown) => app.call('POST', '/v2/deployments', { body })
 const SPEC = 'source_config.resource_spec'

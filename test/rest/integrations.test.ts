@@ -4,17 +4,16 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type RestApp, restApp, violations } from './support.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useRestApp, violations } from './support.ts'
 
 const run = promisify(execFile)
-let app: RestApp
+const app = useRestApp()
 let folder: string
 const bare = (name: string, branch = 'main') =>
   run('git', ['init', '--quiet', '--bare', `--initial-branch=${branch}`, path.join(folder, name)])
 
 beforeAll(async () => {
-  app = await restApp()
   folder = app.core.settings.gitDirectory
   await bare('agent.git')
   await bare('acme/bot.git', 'trunk')
@@ -25,7 +24,6 @@ beforeAll(async () => {
   await writeFile(path.join(folder, 'README'), 'no repository')
   await symlink(path.join(folder, 'acme'), path.join(folder, 'link'))
 })
-afterAll(() => app.close())
 
 describe.each(['/v1/integrations/gitprovider', '/v1/integrations/forge/gitprovider'])('%s', (base) => {
   const repos = (id: string, key?: string) => app.call('GET', `${base}/${id}/repos`, { key })

@@ -2,21 +2,17 @@
  * GET …/revisions/{id}/logs: each parameter of docs/deployments.md#deployments, paging and following, and the storage
  * of lines.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { MAX_LINE_BYTES } from '../../src/domain/logs/append.ts'
 import type { LogEntry } from '../../src/domain/protocol/protocol.ts'
 import { writeLog } from '../support/log.ts'
-import { bodies, type RestApp, restApp, violations } from './support.ts'
+import { bodies, useRestApp, violations } from './support.ts'
 
-let app: RestApp
+const app = useRestApp()
 let path: string
 let revisionId: string
 const NOWHERE = '11111111-1111-1111-1111-111111111111'
 
-beforeAll(async () => {
-  app = await restApp()
-})
-afterAll(() => app.close())
 beforeEach(async () => {
   const { id, latest_revision_id } = await app.create(bodies.gitprovider(app.tenant.integrationId))
   revisionId = latest_revision_id

@@ -1,20 +1,18 @@
 /** The OpenAPI document and its page: complete, public, generated from the operations. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { operations } from '../../src/api/rest/operations.ts'
 import { CATALOGUE, type ErrorCode } from '../../src/domain/errors/errors.ts'
-import { type RestApp, restApp } from './support.ts'
+import { useRestApp } from './support.ts'
 
-let app: RestApp
+const app = useRestApp()
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document
 let document: any
 beforeAll(async () => {
-  app = await restApp()
   const answer = await app.rest('GET', '/openapi.json', { key: null })
   expect(answer.status).toBe(200)
   document = answer.body
 })
-afterAll(() => app.close())
 
 test('it equals the reviewed snapshot', async () => {
   // the port differs in each run

@@ -1,18 +1,17 @@
 /** docs/api-rules.md#errors: an unknown query parameter is refused, never ignored, because it may be a filter. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { Operation } from '../../src/api/rest/framework/operation.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import type { Role } from '../../src/generated/prisma/enums.ts'
-import { bodies, type RestApp, restApp, violations } from './support.ts'
+import { bodies, useRestApp, violations } from './support.ts'
 
 const NOWHERE = '11111111-1111-1111-1111-111111111111'
 
-let app: RestApp
+const app = useRestApp()
 let listenerKey: string
 let agentKey: string
 let builderKey: string
 beforeAll(async () => {
-  app = await restApp()
   const listener = await app.call('POST', '/v2/listeners', {
     body: { compute_type: 'k8s', compute_id: 'c', compute_config: { k8s_namespaces: ['agents'] } },
   })
@@ -20,7 +19,6 @@ beforeAll(async () => {
   agentKey = await keyOf('agent', 'agentId: "x"')
   builderKey = await keyOf('builder', '')
 })
-afterAll(() => app.close())
 
 async function keyOf(role: Role, whose: string): Promise<string> {
   const { data } = await app.gql(

@@ -1,13 +1,9 @@
 /** ResourceSpec over REST: docs/deployments.md#resource-spec row by row. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { listenerKey, listener as makeListener } from '../support/factories.ts'
-import { bodies, type RestApp, restApp, violations } from './support.ts'
+import { bodies, restApp, useRestApp, violations } from './support.ts'
 
-let app: RestApp
-beforeAll(async () => {
-  app = await restApp()
-})
-afterAll(() => app.close())
+const app = useRestApp()
 
 const post = (resource_spec: unknown) =>
   app.call('POST', '/v2/deployments', { body: { ...bodies.internal_container(), source_config: { resource_spec } } })

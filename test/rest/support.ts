@@ -7,11 +7,13 @@ import { expect } from 'vitest'
 import { operations } from '../../src/api/rest/operations.ts'
 import { errorBody, validationErrorBody } from '../../src/api/rest/responses/errors.ts'
 import type { Core } from '../../src/domain/transaction/context.ts'
-import { type Answer, type TestApp, type TestAppOptions, testApp } from '../support/app.ts'
+import { type Answer, type TestApp, type TestAppOptions, testApp, useStarted } from '../support/app.ts'
 
 export interface CallOptions {
   /** An API key, or null for none; default: the admin of workspace A. */
   key?: string | null
+  /** The `X-Tenant-Id` header. */
+  tenant?: string
   /** Sent as JSON; a string is sent unchanged. */
   body?: unknown
   headers?: Record<string, string>
@@ -49,6 +51,9 @@ export async function restApp(options?: TestAppOptions): Promise<RestApp> {
   }
 }
 
+/** One server for all tests of the file. */
+export const useRestApp = (options: () => TestAppOptions = () => ({})): RestApp => useStarted(() => restApp(options()))
+
 /** Fails unless the document declares the answer with exactly its members. */
 function checkDocumented(method: string, path: string, { status, headers, body, text }: Answer): void {
   const matches = (template: string) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(path)
@@ -63,7 +68,8 @@ function checkDocumented(method: string, path: string, { status, headers, body, 
   if (!answer) {
     expect(status, `${method} ${path} answered ${status}: ${text}`).toBeGreaterThanOrEqual(400)
     const documented =
-      operation && [401, 403, ...(operation.ifMatch ? [412] : []), 413, 415, 422, ...operation.errors].includes(status)
+      operation &&
+      [401, 403, ...(operation.ifMatch ? [412] : []), 413, 415, 422, 429, ...operation.errors].includes(status)
     expect(documented || !operation, `${method} ${path} answered ${status}, which is not documented`).toBe(true)
     expect(body.request_id).toBe(headers.get('x-request-id'))
   }

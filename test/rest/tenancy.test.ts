@@ -3,16 +3,16 @@
  * or an empty list and change nothing. New operations are covered automatically; `VALUES` must know their parameters.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/api/rest/operations.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { issueSessionCode } from '../../src/domain/sessions/issue-code.ts'
 import { openWithCode } from '../../src/domain/sessions/open.ts'
 import { agentKey, builderKey, listener, listenerKey } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
-import { bodies, putStatus, type RestApp, restApp } from './support.ts'
+import { bodies, putStatus, useRestApp } from './support.ts'
 
-let app: RestApp
+const app = useRestApp()
 /** Parameters with a value of this tenant, or one that fits any tenant. */
 let VALUES: Record<string, string>
 /** Required members of bodies, likewise. */
@@ -41,7 +41,6 @@ const REFUSED: Record<string, number> = {
 }
 
 beforeAll(async () => {
-  app = await restApp()
   const mine = bodies.gitprovider(app.tenant.integrationId)
   const deployment = await app.create(mine)
   await putStatus(app.core, deployment.latest_revision_id, 'DEPLOYED')
@@ -112,7 +111,6 @@ beforeAll(async () => {
     entries: [{ type: 'build', message: 'stolen', time: '2026-01-01T00:00:00Z' }],
   }
 })
-afterAll(() => app.close())
 
 const snapshot = async () => {
   const { db } = app.core

@@ -6,16 +6,12 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import net from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { operations } from '../../src/api/rest/operations.ts'
 import { createLogger } from '../../src/app/logger.ts'
-import { bodies, type RestApp, restApp, violations } from './support.ts'
+import { bodies, restApp, useRestApp, violations } from './support.ts'
 
-let app: RestApp
-beforeAll(async () => {
-  app = await restApp()
-})
-afterAll(() => app.close())
+const app = useRestApp()
 
 /** The answer to a request that `fetch` would not send. */
 async function requestOf(raw: string) {

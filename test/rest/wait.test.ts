@@ -1,18 +1,14 @@
 /** `?wait=`: a call that answers when its resource has changed, and costs the database nothing until then. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { hasEnded, waitUntil } from '../../src/domain/transaction/wait.ts'
 import { isTerminal } from '../../src/domain/values/lifecycle.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { newKey, testApp, useApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 import { claimOne, settle } from '../support/holder.ts'
 import { tcpProxy } from '../support/tcp-proxy.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp({ settings: { REQUESTS_AT_ONCE: '0' } })
-})
-afterAll(() => app.close())
+const app = useApp(() => ({ settings: { REQUESTS_AT_ONCE: '0' } }))
 
 interface Ids {
   deploymentId: string

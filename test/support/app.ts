@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, mkdtemp } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
+import { afterAll, beforeAll } from 'vitest'
 import { createAuthenticator } from '../../src/api/auth/authenticate.ts'
 import { type App, buildApp, type Overrides } from '../../src/app/app.ts'
 import { issueKey, type NewKey } from '../../src/domain/keys/issue.ts'
@@ -91,6 +92,19 @@ export interface TestAppOptions {
   /** Another server on this one's database, with the same tenants. */
   beside?: TestApp
   overrides?: Overrides
+}
+
+/** One server for all tests of the file. Its members are there when the first test or later `beforeAll` runs. */
+export const useApp = (options: () => TestAppOptions = () => ({})): TestApp => useStarted(() => testApp(options()))
+
+/** Starts something before the tests of a file and closes it after them. */
+export function useStarted<T extends { close(): Promise<void> }>(start: () => Promise<T>): T {
+  const started = {} as T
+  beforeAll(async () => {
+    Object.assign(started, await start())
+  })
+  afterAll(() => started.close?.())
+  return started
 }
 
 const SECRETS_KEYS = `test:${Buffer.alloc(32, 7).toString('base64')}`

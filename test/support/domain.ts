@@ -6,6 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
+import { beforeAll } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/create-oauth-client.ts'
 import { createStorage } from '../../src/adapters/storage/create-storage.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
@@ -20,6 +21,7 @@ import { createBatcher } from '../../src/platform/async/batcher.ts'
 import { createInFlight } from '../../src/platform/async/in-flight.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
+import { useStarted } from './app.ts'
 import { removeFolder } from './data-dir.ts'
 import { testDatabase } from './database.ts'
 
@@ -101,6 +103,28 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
       await removeFolder(dataDir)
     },
   }
+}
+
+interface DomainOptions {
+  settings?: Partial<DomainSettings>
+  core?: () => Partial<Core>
+}
+
+/** One domain for all tests of the file. `core`: members that replace those of the core. */
+export const useDomain = ({ settings, core }: DomainOptions = {}): TestDomain =>
+  useStarted(async () => {
+    const domain = await testDomain(settings)
+    Object.assign(domain.core, core?.())
+    return domain
+  })
+
+/** The context of an admin in a workspace for all tests of the file. */
+export function useTenant(domain: TestDomain): RequestContext {
+  const ctx = {} as RequestContext
+  beforeAll(async () => {
+    Object.assign(ctx, await domain.tenant())
+  })
+  return ctx
 }
 
 function actor(organizationId: string, workspaceId: string, role: Role): Actor {
