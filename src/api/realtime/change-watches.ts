@@ -4,7 +4,7 @@
  */
 import type { Change, ChangeSource, ChangeWatch, ChangeWatcher } from '../../domain/concurrency/change-watch.ts'
 import { inScope, type StoredEvent } from '../../domain/events/read.ts'
-import { Singleflight } from '../../platform/async/singleflight.ts'
+import { createSingleflight } from '../../platform/async/batcher.ts'
 import type { Relay } from './relay.ts'
 
 export interface ControlledChanges extends ChangeSource {
@@ -18,7 +18,6 @@ export interface ControlledChanges extends ChangeSource {
 const HINT: Change = { toStatus: null }
 
 export function createChanges(relay: Relay): ControlledChanges {
-  const reads = new Singleflight()
   const watching = new Map<string, Set<ChangeWatcher>>()
   const all = () => [...watching.values()].flatMap((those) => [...those])
   const hint = (those: Iterable<ChangeWatcher>) => {
@@ -29,7 +28,7 @@ export function createChanges(relay: Relay): ControlledChanges {
     for (const watcher of all()) watcher.onStop()
   })
   return {
-    shared: (key, read) => reads.read(key, read),
+    shared: createSingleflight(),
     watch(workspaceId, scope, watcher): ChangeWatch {
       const wants = (event: StoredEvent) => inScope(event, scope)
       const events = relay.events.watch(workspaceId, { wants, on: (event) => watcher.onChange(event) })

@@ -3,7 +3,7 @@
  * the previous read, after a NOTIFY or a poll.
  */
 
-import { Singleflight } from '../../platform/async/singleflight.ts'
+import { Singleflight } from '../../platform/async/batcher.ts'
 import type { Log } from '../../platform/log/log.ts'
 import type { Outlet, Rendering } from './frames.ts'
 import { Group } from './group.ts'

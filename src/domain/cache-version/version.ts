@@ -4,8 +4,7 @@
  */
 
 import { Prisma } from '../../generated/prisma/client.ts'
-import { type Batch, createBatcher } from '../../platform/async/batcher.ts'
-import { Singleflight } from '../../platform/async/singleflight.ts'
+import { type Batch, createBatcher, createSingleflight, type Singleflight } from '../../platform/async/batcher.ts'
 import type { Core, Statement } from '../transaction/context.ts'
 
 /**
@@ -34,8 +33,8 @@ interface Reads {
   /** batches workspaces that were asked for while other statements ran */
   gather: Batch
 }
-/** `most`: workspaces per statement. `atOnce`: concurrent statements; a second one runs when the first is slow. */
-const GATHERED = { maxBatch: 500, concurrentBatches: 2 }
+/** A slow statement delays the next one by 5 ms at most. */
+const GATHERED = { maxBatch: 500, maxWaitMs: 5 }
 
 /** by installation */
 const reads = new WeakMap<Core['query'], Reads>()
@@ -44,11 +43,11 @@ const reads = new WeakMap<Core['query'], Reads>()
 export function readCacheVersion({ query }: Pick<Core, 'query'>, workspaceId: string): Promise<string | null> {
   let own = reads.get(query)
   if (!own) {
-    own = { shared: new Singleflight(), gather: createBatcher(GATHERED) }
+    own = { shared: createSingleflight(), gather: createBatcher(GATHERED) }
     reads.set(query, own)
   }
   const { shared, gather } = own
-  return shared.read(workspaceId, () =>
+  return shared(workspaceId, () =>
     gather('', workspaceId, async (ids: readonly string[]) => {
       const rows = await query<{ id: string; version: string | null }>(READ, [ids])
       const versions = new Map(rows.map(({ id, version }) => [id, version]))

@@ -1,7 +1,7 @@
 /** Reads revisions: one, a page by offset, a window by cursor. Newest first, by number. */
 import { z } from 'zod'
 import { Prisma, type Revision } from '../../generated/prisma/client.ts'
-import { Coalescer } from '../../platform/async/coalescing.ts'
+import { type Batch, createBatcher } from '../../platform/async/batcher.ts'
 import { readAt } from '../cache-version/read-at.ts'
 import { NotFoundError } from '../errors/errors.ts'
 import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../paging/paging.ts'
@@ -43,16 +43,21 @@ export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<R
 }
 
 /** By installation. */
-const polls = new WeakMap<RequestContext['query'], Coalescer<Revision>>()
+const polls = new WeakMap<RequestContext['query'], Batch>()
+/** A slow read delays the next one by 5 ms at most. */
+const POLLS = { maxBatch: 100, maxWaitMs: 5, gathersTurn: true }
 
 /** Throws NotFoundError for the wrong one of the two ids. Concurrent polls share a statement. */
 export async function readRevision(ctx: RequestContext, deploymentId: string, revisionId: string): Promise<Revision> {
   let shared = polls.get(ctx.query)
   if (!shared) {
-    shared = new Coalescer()
+    shared = createBatcher(POLLS)
     polls.set(ctx.query, shared)
   }
-  const found = await shared.load(ctx.workspace.id, revisionId, (ids) => revisionsById(ctx, ids))
+  const found = await shared(ctx.workspace.id, revisionId, async (ids: readonly string[]) => {
+    const revisions = await revisionsById(ctx, ids)
+    return ids.map((id) => revisions.get(id))
+  })
   if (found?.deploymentId === deploymentId) return found
   await requireDeployment(ctx, deploymentId)
   throw new NotFoundError('Revision', revisionId)

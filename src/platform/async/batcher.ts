@@ -1,7 +1,8 @@
 /**
- * Batches calls with the same key: calls that arrive while a batch runs join the next one. Callers share one transaction,
- * which costs about the same for one item as for fifty. The first call runs immediately.
+ * Batches calls with the same key: calls that arrive while a batch runs join the next one. Many callers then share one
+ * transaction or one read, which costs about the same for one item as for fifty.
  */
+import { setImmediate as turn } from 'node:timers/promises'
 
 /** Processes all items. Returns one result for each, in their order. */
 type DoAll<Item, Answer> = (items: readonly Item[]) => Promise<readonly Answer[]>
@@ -32,34 +33,59 @@ interface Queue {
 export interface BatcherOptions {
   /** items in one batch; default 50 */
   maxBatch?: number
-  /** concurrent batches of one key; default 1, which makes batches as large as possible */
-  concurrentBatches?: number
+  /** A batch begins after this time even if an earlier one still runs. Default: it waits for the earlier one. */
+  maxWaitMs?: number
+  /** Each batch also takes the calls of its turn of the event loop. Default: the first call runs immediately and alone. */
+  gathersTurn?: boolean
 }
 
-export function createBatcher({ maxBatch: most = 50, concurrentBatches: atOnce = 1 }: BatcherOptions = {}): Batch {
-  const lines = new Map<string, Queue>()
+export function createBatcher({ maxBatch = 50, maxWaitMs, gathersTurn = false }: BatcherOptions = {}): Batch {
+  const queues = new Map<string, Queue>()
 
-  async function run(key: string, line: Queue): Promise<void> {
-    line.running++
-    while (line.waiting.length > 0) {
-      const group = line.waiting.splice(0, most)
+  async function run(key: string, queue: Queue): Promise<void> {
+    queue.running++
+    while (queue.waiting.length > 0) {
+      if (gathersTurn) await turn()
+      const batch = queue.waiting.splice(0, maxBatch)
       try {
-        const answers = await group[0]!.doAll(group.map(({ item }) => item))
-        for (const [i, { resolve }] of group.entries()) resolve(answers[i])
+        const answers = await batch[0]?.doAll(batch.map(({ item }) => item))
+        for (const [i, { resolve }] of batch.entries()) resolve(answers![i])
       } catch (error) {
-        for (const { reject } of group) reject(error)
+        for (const { reject } of batch) reject(error)
       }
     }
-    line.running--
-    if (line.running === 0) lines.delete(key)
+    queue.running--
+    if (queue.running === 0) queues.delete(key)
   }
 
   return <Item, Answer>(key: string, item: Item, doAll: DoAll<Item, Answer>, waits?: () => void) =>
     new Promise<Answer>((resolve, reject) => {
-      const line = lines.get(key) ?? { running: 0, waiting: [] }
-      lines.set(key, line)
-      line.waiting.push({ item, doAll, resolve, reject } as unknown as Waiting)
-      if (line.running < atOnce) void run(key, line)
-      else if (line.waiting.length <= most) waits?.()
+      const queue = queues.get(key) ?? { running: 0, waiting: [] }
+      queues.set(key, queue)
+      const call = { item, doAll, resolve, reject } as unknown as Waiting
+      queue.waiting.push(call)
+      if (queue.running === 0) {
+        void run(key, queue)
+        return
+      }
+      if (queue.waiting.length <= maxBatch) waits?.()
+      const isFirstOfBatch = queue.waiting.length % maxBatch === 1
+      if (maxWaitMs !== undefined && isFirstOfBatch)
+        setTimeout(() => queue.waiting.includes(call) && void run(key, queue), maxWaitMs)
+    })
+}
+
+/**
+ * Returns the result of `read`, which concurrent callers of a key share. Each caller gets a read that began after its call.
+ * Equal keys must mean equal reads.
+ */
+export type Singleflight = <T>(key: string, read: () => Promise<T>) => Promise<T>
+
+export function createSingleflight(): Singleflight {
+  const batch = createBatcher({ maxBatch: Number.POSITIVE_INFINITY })
+  return (key, read) =>
+    batch(key, null, async (callers) => {
+      const found = await read()
+      return callers.map(() => found)
     })
 }
