@@ -150,16 +150,12 @@ export const FOLDERS: readonly Row[] = [
     `${BASE} domain/concurrency domain/transaction api/auth api/limits api/realtime api/response-cache api/graphql/builder api/graphql/compiled-queries`,
   ],
   [
-    'api/graphql/subscriptions',
-    `${BASE} domain/concurrency domain/transaction api/limits api/realtime api/sse api/graphql/builder platform/async platform/log`,
-  ],
-  [
     'api/graphql/websocket',
-    `${BASE} domain/concurrency domain/transaction api/auth api/limits api/realtime platform/log`,
+    `${BASE} domain/concurrency domain/transaction api/auth api/limits api/realtime api/graphql/builder platform/async platform/log`,
   ],
   [
     'api/graphql',
-    `${BASE} domain/concurrency domain/transaction domain/idempotency api/auth api/limits api/realtime api/response-cache api/sse api/graphql/* platform/files platform/log`,
+    `${BASE} domain/concurrency domain/transaction domain/idempotency api/auth api/limits api/realtime api/response-cache api/sse api/graphql/* platform/async platform/files platform/log`,
   ],
   ['api/rest/responses', 'domain/**'],
   ['api/rest/examples', `${BASE}`],

@@ -9,6 +9,7 @@ import { countEvents, listEvents } from '../../src/domain/events/list.ts'
 import { readDeploymentLogs, readLogs } from '../../src/domain/logs/read.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
+import { iterate } from '../realtime/support.ts'
 import { countStatements } from '../support/database.ts'
 import { gitDeployment, useDomain } from '../support/domain.ts'
 import { claimOne, settle, workOff } from '../support/holder.ts'
@@ -165,7 +166,7 @@ test('a cursor before the oldest event is an error with advice, in lists and str
   const relay = createRelay({ core: domain.core, listenUrl: domain.url })
   const expired = eventCursor({ workspaceId, sequence: end - 3n })
   const oldest = eventCursor({ workspaceId, sequence: end - 2n })
-  const stream = async (after: string) => (await streamRevisionStatus(ctx, relay, { after }))[Symbol.asyncIterator]()
+  const stream = async (after: string) => iterate(await streamRevisionStatus(ctx, relay, { after }))
   const error = {
     violations: [{ loc: ['query', 'after'], type: 'cursor_expired', msg: expect.stringContaining('current state') }],
   }
@@ -190,7 +191,7 @@ test('a stream that catches up gets an error, not a gap, if events are removed',
   const description = await streamRevisionStatus(ctx, relay, { after })
   await age(Number(end), 91)
   await retain()
-  await expect(description[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+  await expect(iterate(description).next()).rejects.toMatchObject({
     violations: [{ type: 'cursor_expired' }],
   })
   await relay.stop()

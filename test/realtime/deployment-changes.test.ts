@@ -14,7 +14,7 @@ import { type RequestContext, type Sql, transaction } from '../../src/domain/tra
 import { countStatements } from '../support/database.ts'
 import { as, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
-import { imageDeployment, move, take, takeUntil } from './support.ts'
+import { imageDeployment, iterate, move, take, takeUntil } from './support.ts'
 
 let domain: TestDomain
 let relay: Relay
@@ -35,7 +35,7 @@ beforeEach(async () => {
 })
 
 const subscribe = async (query: { after?: string; deployment_id?: string } = {}, who = ctx) =>
-  (await streamDeploymentChanges(who, { query }, relay))[Symbol.asyncIterator]()
+  iterate(await streamDeploymentChanges(who, { query }, relay))
 /** A stream that has begun, and its position. */
 async function begun(query: { deployment_id?: string } = {}) {
   const stream = await subscribe(query)
@@ -278,7 +278,7 @@ describe('A stream', () => {
     }
     const second = createRelay({ core: domain.core, listenUrl: domain.url })
     try {
-      const stream = (await streamDeploymentChanges(ctx, { query: { after: cursor } }, second))[Symbol.asyncIterator]()
+      const stream = iterate(await streamDeploymentChanges(ctx, { query: { after: cursor } }, second))
       const [message] = await take(stream, 1)
       expect(message!.deploymentIds).toEqual([other.deploymentId, one.deploymentId])
       await stream.return!()

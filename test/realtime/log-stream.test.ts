@@ -18,7 +18,7 @@ import { asAdmin, countStatements } from '../support/database.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 import { writeLog } from '../support/log.ts'
-import { take, until } from './support.ts'
+import { iterate, take, until } from './support.ts'
 
 let domain: TestDomain
 let ctx: RequestContext
@@ -55,15 +55,15 @@ const path = () => ({ deployment_id: deploymentId, revision_id: revisionId })
 const ofRevision = async (query: object = {}, resume?: string) =>
   followLogs(ctx, { raw: { path: path(), query: { type: 'build', ...query } }, resume })
 const follow = async (query: object = {}, resume?: string, by = relay) =>
-  (await streamLog(ctx, by, await ofRevision(query, resume)))[Symbol.asyncIterator]()
+  iterate(await streamLog(ctx, by, await ofRevision(query, resume)))
 const followAll = async (query: object = {}) =>
-  (
+  iterate(
     await streamLog(
       ctx,
       relay,
       await followDeploymentLogs(ctx, { raw: { path: path(), query: { type: 'deploy', ...query } } }),
-    )
-  )[Symbol.asyncIterator]()
+    ),
+  )
 
 const line = (message: string, of = {}) => ({
   revisionId,
@@ -344,13 +344,13 @@ test('broken database connections lose no line', async () => {
 })
 
 /** As JSON, for outlets. */
-const JSON_FORM: Rendering<Line> = {
+const JSON_FORM: Rendering = {
   key: 'json',
-  render: async (lines) => lines.map(({ message }) => JSON.stringify(message)),
+  render: async (lines) => lines.map((line) => JSON.stringify((line as Line).message)),
 }
 
 /** An outlet whose client reads only when the test says so. */
-class SlowOutlet implements Outlet<Line> {
+class SlowOutlet implements Outlet {
   readonly got: string[] = []
   ending: Ending | null = null
   taking: boolean
@@ -368,7 +368,7 @@ class SlowOutlet implements Outlet<Line> {
     this.taking = true
     for (const resolve of this.#drained.splice(0)) resolve()
   }
-  send(batch: Batch<Line>) {
+  send(batch: Batch) {
     for (const { text } of batch.frames) this.got.push(JSON.parse(text))
   }
   end(how: Ending) {
@@ -381,7 +381,7 @@ test('a slow reader is neither cut off nor delays others, and gets everything wh
   const small = relayWith({ capacity: 50 })
   const open = async (outlet: SlowOutlet) => {
     const stream = await streamLog(ctx, small, await ofRevision())
-    return stream.open(JSON_FORM as Rendering<unknown> as never, outlet)
+    return stream.open(JSON_FORM, outlet)
   }
   const slow = new SlowOutlet(true)
   const quick = new SlowOutlet(true)

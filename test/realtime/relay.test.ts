@@ -5,14 +5,24 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Outlet } from '../../src/api/realtime/frames.ts'
 import { createRelay, type RelayOptions } from '../../src/api/realtime/relay.ts'
-import type { RevisionStatusEvent } from '../../src/api/realtime/status-event.ts'
-import { streamRevisionStatus } from '../../src/api/realtime/status-stream.ts'
+import { type RevisionStatusEvent, streamRevisionStatus } from '../../src/api/realtime/status-stream.ts'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import type { Log } from '../../src/platform/log/log.ts'
 import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
-import { announce, endOfLog, imageDeployment, loggedCursors, move, ROLLOUT, take, takeUntil, until } from './support.ts'
+import {
+  announce,
+  endOfLog,
+  imageDeployment,
+  iterate,
+  loggedCursors,
+  move,
+  ROLLOUT,
+  take,
+  takeUntil,
+  until,
+} from './support.ts'
 
 let domain: TestDomain
 let ctx: RequestContext
@@ -58,8 +68,8 @@ const TEXT = { key: 'text', render: async (values: readonly unknown[]) => values
 /** A database URL on which notifications don't arrive. */
 const deaf = () => inject('postgres').url
 
-const subscribe = async (relay: Relay, args = {}, who = ctx) =>
-  (await streamRevisionStatus(who, relay, args))[Symbol.asyncIterator]()
+const subscribe = async (relay: Relay, args = {}, who = ctx, capacity?: number) =>
+  iterate(await streamRevisionStatus(who, relay, args), capacity)
 const cursors = (events: RevisionStatusEvent[]) => events.map((e) => e.cursor)
 const say = (...messages: string[]) => announce(domain.core, ctx.workspace.id, messages)
 const messages = (events: RevisionStatusEvent[]) => events.map((e) => e.message)
@@ -231,7 +241,7 @@ describe('Without notifications', () => {
 describe('A slow subscriber', () => {
   test('is ended alone, and continues without loss from its cursor', async () => {
     const relay = relayWith({ capacity: 20 })
-    const slow = await subscribe(relay)
+    const slow = await subscribe(relay, {}, ctx, 20)
     const quick = await subscribe(relay)
     await say('first')
     const heard = await take(slow, 1)
@@ -257,7 +267,7 @@ describe('A slow subscriber', () => {
     const relay = relayWith({ capacity: 5 })
     const start = await endOfLog(ctx)
     await say(...numbered(450))
-    const stream = await subscribe(relay, { after: start })
+    const stream = await subscribe(relay, { after: start }, ctx, 5)
     const witness = await subscribe(relay)
     const heard = await take(stream, 420) // in the middle of the last page
     for (const name of numbered(60, 450)) {

@@ -8,7 +8,7 @@ import { NotFoundError, ValidationError } from '../../src/domain/errors/errors.t
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { as, type TestDomain, testDomain } from '../support/domain.ts'
-import { announce, endOfLog, imageDeployment, move, ROLLOUT, take, takeUntil } from './support.ts'
+import { announce, endOfLog, imageDeployment, iterate, move, ROLLOUT, take, takeUntil } from './support.ts'
 
 let domain: TestDomain
 let relay: Relay
@@ -29,8 +29,7 @@ beforeEach(async () => {
   app = await imageDeployment(ctx)
 })
 
-const subscribe = async (args: StreamArgs, who = ctx, by = relay) =>
-  (await streamRevisionStatus(who, by, args))[Symbol.asyncIterator]()
+const subscribe = async (args: StreamArgs, who = ctx, by = relay) => iterate(await streamRevisionStatus(who, by, args))
 const all = async (args: StreamArgs) => takeUntil(await subscribe(args), () => false)
 const tearDown = () => ctx.db.deployment.update({ where: { id: app.deploymentId }, data: { tornDownAt: new Date() } })
 const statuses = (events: { from: string | null; to: string }[]) => events.map((e) => `${e.from ?? '–'} → ${e.to}`)

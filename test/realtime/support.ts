@@ -1,5 +1,7 @@
 /** Helpers for tests of streams: reading from them, and writing changes. */
 import { randomUUID } from 'node:crypto'
+import type { Ending } from '../../src/api/realtime/frames.ts'
+import type { Stream } from '../../src/api/realtime/stream.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { lockDeployment } from '../../src/domain/repositories/locks.ts'
@@ -7,6 +9,65 @@ import { transition } from '../../src/domain/revisions/transition.ts'
 import type { Core, RequestContext } from '../../src/domain/transaction/context.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
 import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
+
+/** Opens the stream and reads its values one by one. `capacity`: number of unread values from which the reader is slow. */
+export function iterate<T>(stream: Stream<T>, capacity = 1_000): Required<AsyncIterator<T, undefined>> {
+  const values: T[] = []
+  let ending: Ending | null = null
+  let leave = () => {}
+  const changed: (() => void)[] = []
+  const wake = () => {
+    for (const one of changed.splice(0)) one()
+  }
+  const change = () => new Promise<void>((resolve) => changed.push(resolve))
+  stream.open(
+    { key: 'values', render: async (all) => all.map(() => '') },
+    {
+      get full() {
+        return values.length >= capacity
+      },
+      send({ frames }) {
+        values.push(...frames.map(({ value }) => value as T))
+        wake()
+      },
+      async drained() {
+        while (values.length >= capacity && ending === null) await change()
+      },
+      end(how) {
+        ending ??= how
+        wake()
+      },
+      onGone(how) {
+        leave = how
+      },
+    },
+  )
+  const done = { done: true, value: undefined } as const
+  return {
+    async next() {
+      while (values.length === 0 && ending === null) await change()
+      if (values.length > 0) {
+        const value = values.shift()!
+        wake()
+        return { done: false, value }
+      }
+      const how = ending!
+      ending = { complete: true }
+      if ('error' in how) throw how.error
+      return done
+    },
+    async return() {
+      values.length = 0
+      ending = { complete: true }
+      wake()
+      leave()
+      return done
+    },
+    async throw(error) {
+      throw error
+    },
+  }
+}
 
 /** Reads the next `count` elements, or fewer if the stream ends before. */
 export async function take<T>(stream: AsyncIterator<T>, count: number): Promise<T[]> {

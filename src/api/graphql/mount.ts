@@ -1,5 +1,4 @@
 /** The route of GraphQL: requests go to the fast path, then to Yoga. WebSocket upgrades go to websocket/. */
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Core } from '../../domain/transaction/context.ts'
@@ -7,10 +6,8 @@ import type { Authenticate } from '../auth/authenticate.ts'
 import { CACHE_HEADERS } from '../auth/cache-headers.ts'
 import type { ConnectionLimit } from '../limits/connection-limit.ts'
 import { createRequestScope } from '../limits/request-scope.ts'
-import { presentError } from './builder/errors.ts'
 import type { FastPath, Handover } from './fast-path/fast-path.ts'
 import { refuseDataPlane } from './use-authentication.ts'
-import type { GraphQLExecutor } from './websocket/operation.ts'
 import { createWebSockets } from './websocket/server.ts'
 import { GRAPHQL_PATH, type GraphQLServer, MAX_BODY_BYTES } from './yoga.ts'
 
@@ -30,7 +27,7 @@ export function mountGraphql(fastify: FastifyInstance, options: MountOptions): v
   const webSockets = createWebSockets({
     core,
     authenticate: async (...call) => refuseDataPlane(await options.authenticate(...call)),
-    engine: graphqlExecutor(core, yoga),
+    yoga,
     connectionLimit: connectionLimit,
     maxMessageBytes: MAX_BODY_BYTES,
     stopping,
@@ -70,22 +67,6 @@ export function mountGraphql(fastify: FastifyInstance, options: MountOptions): v
     // the relay ends open streams; this releases Yoga's own resources
     scope.addHook('onClose', async () => yoga.dispose())
   })
-}
-
-/** Yoga needs a URL for operations of a WebSocket. */
-const WEBSOCKET_REQUEST_URL = `http://websocket${GRAPHQL_PATH}`
-
-/** Executes an operation of a WebSocket as a request to Yoga, so all limits and rules apply. */
-function graphqlExecutor(core: Core, yoga: GraphQLServer): GraphQLExecutor {
-  return {
-    fetch: async ({ headers, body, signal }, context) =>
-      await yoga.fetch(WEBSOCKET_REQUEST_URL, { method: 'POST', headers, body, signal }, context),
-    present(error) {
-      const { extensions, ...shown } = presentError(error, core.log, randomUUID()).toJSON()
-      const { http: _, ...rest } = extensions ?? {}
-      return { ...shown, extensions: rest }
-    },
-  }
 }
 
 const RESPONSE_EVENTS = ['close', 'error', 'finish'] as const

@@ -12,7 +12,7 @@ import type { Relay } from '../realtime/relay.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import { presentError } from './builder/errors.ts'
 import type { Handover } from './fast-path/fast-path.ts'
-import type { StreamContext } from './subscriptions/use-streams.ts'
+import type { StreamContext } from './use-streams.ts'
 
 /** Data from the HTTP server. */
 export interface ServerContext extends StreamContext, Handover {

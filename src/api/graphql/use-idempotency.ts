@@ -11,7 +11,7 @@ import { type AnswerCodec, KeyedRequest } from '../../domain/idempotency/keyed-r
 import { decodeRows, encodeRows } from '../../domain/idempotency/stored-rows.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import type { ServerContext } from './use-authentication.ts'
-import { isMutation } from './use-no-store.ts'
+import { isMutation } from './use-response-headers.ts'
 
 /** The request or WebSocket operation as Yoga parsed it. */
 interface Params {

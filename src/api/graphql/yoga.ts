@@ -16,13 +16,12 @@ import { createFastPath, type FastPath } from './fast-path/fast-path.ts'
 import { HeavyQuerySemaphore } from './fast-path/heavy-query-semaphore.ts'
 import { useDocumentCache } from './fast-path/use-document-cache.ts'
 import { schema } from './schema.ts'
-import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
 import { documentFormLimits, useDocumentLimits } from './use-document-limits.ts'
 import { usePresentedErrors, useReadableRequests } from './use-errors.ts'
-import { useGraphiqlPolicy } from './use-graphiql-policy.ts'
 import { useIdempotency } from './use-idempotency.ts'
-import { useNoStore } from './use-no-store.ts'
+import { useGraphiqlPolicy, useNoStore } from './use-response-headers.ts'
+import { useStreams } from './use-streams.ts'
 
 export interface GraphQLOptions {
   core: Core

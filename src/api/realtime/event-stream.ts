@@ -5,23 +5,17 @@
  */
 import { z } from 'zod'
 import { NotFoundError } from '../../domain/errors/errors.ts'
-import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import { eventTypes, expandTypes } from '../../domain/events/page.ts'
 import { type EventScope, hasEvents, inScope, type LogSnapshot, type StoredEvent } from '../../domain/events/read.ts'
 import { queryText, queryUuid } from '../../domain/parsing/fields.ts'
 import { parse, type RawInput } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
-import type { EventActor } from '../../domain/values/event-actor.ts'
 import { isTerminal } from '../../domain/values/lifecycle.ts'
 import { deploymentPath, revisionPath } from '../../domain/values/shapes.ts'
-import { beginStream } from './begin-stream.ts'
-import { snapshotOf } from './event-snapshot.ts'
+import { beginEventStream, type StreamedEvent, type Subject } from './begin-event-stream.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
-
-/** An event of the log, or, without an actor, the current status at the start of a revision's stream. */
-export type StreamedEvent = Omit<StoredEvent, 'actor'> & { actor: EventActor | null }
 
 const place = { after: queryText, types: eventTypes }
 const ofWorkspace = z.object({ query: z.object(place) })
@@ -61,32 +55,22 @@ export async function streamEvents(ctx: RequestContext, raw: RawInput, relay: Re
   return begin(ctx, relay, deploymentId === undefined ? {} : { deploymentId }, rest) as Promise<Stream<StoredEvent>>
 }
 
-type Subject = Pick<EventScope, 'deploymentId' | 'revisionId'>
-
-async function begin(
+function begin(
   ctx: RequestContext,
   relay: Relay,
   subject: Subject,
-  asked: { after?: string | undefined; types?: string[] | undefined },
+  query: { after?: string | undefined; types?: string[] | undefined },
 ): Events {
-  return beginStream(ctx, relay.events, ctx.workspace.id, async (hold) => {
-    const snapshot = await snapshotOf(ctx, relay, hold, subject, asked.after)
-    const over = await isOver(ctx, subject, snapshot)
-    const after = asked.after === undefined ? null : readPastCursor(ctx, asked.after, snapshot.sequence)
-    if (after !== null) refuseExpired(after, snapshot.removed)
-    const selected = selection(subject, expandTypes(asked.types))
-    const current = after === null && subject.revisionId ? currentStatus(ctx.workspace.id, snapshot) : null
-    return relay.events.stream(hold, selected, {
-      position: after ?? snapshot.sequence,
-      snapshot:
-        current && inScope(current, { ...(asked.types && { types: expandTypes(asked.types)! }) }) ? current : null,
-      knownEnd: snapshot.sequence,
-      completesAtKnownEnd: over,
-    })
+  const types = expandTypes(query.types)
+  return beginEventStream(ctx, relay, {
+    subject,
+    after: query.after,
+    selection: selection(subject, types),
+    isOver: (snapshot) => isOver(ctx, subject, snapshot),
+    initial: (status) => (subject.revisionId && inScope(status, { types }) ? status : null),
   })
 }
 
-/** Whether no more events were possible when the snapshot was read. Throws NotFoundError. */
 async function isOver(
   { db, workspace }: RequestContext,
   { deploymentId, revisionId }: Subject,
@@ -96,7 +80,7 @@ async function isOver(
   const there = revisionId === undefined ? deployment !== null : revision !== null
   if (there) return tornDown || (revisionId !== undefined && isTerminal(revision!.status))
   // its row is gone, too, but events outlive it
-  if (await hasEvents(db, workspace.id, { deploymentId, ...(revisionId && { revisionId }) })) return true
+  if (await hasEvents(db, workspace.id, { deploymentId, revisionId })) return true
   throw revisionId === undefined
     ? new NotFoundError('Deployment', deploymentId)
     : new NotFoundError('Revision', revisionId)
@@ -104,7 +88,7 @@ async function isOver(
 
 function selection(subject: Subject, types: readonly string[] | undefined): Selection<StoredEvent, StreamedEvent> {
   const { deploymentId, revisionId } = subject
-  const sentScope: EventScope = { ...subject, ...(types && { types }) }
+  const sentScope: EventScope = { ...subject, types }
   const last = revisionId ? 'revision.status' : deploymentId ? 'deployment.torn_down' : null
   const isLast = revisionId
     ? ({ toStatus }: StoredEvent) => toStatus !== null && isTerminal(toStatus)
@@ -119,25 +103,4 @@ function selection(subject: Subject, types: readonly string[] | undefined): Sele
     value: (event) => event,
     ...(last && { isLast }),
   }
-}
-
-function currentStatus(workspaceId: string, { sequence, revision }: LogSnapshot): StreamedEvent | null {
-  return (
-    revision && {
-      workspaceId,
-      sequence,
-      type: 'revision.status',
-      deploymentId: revision.deploymentId,
-      revisionId: revision.id,
-      subjectId: null,
-      fromStatus: null,
-      toStatus: revision.status,
-      reason: revision.reason,
-      message: revision.message,
-      attempt: revision.attempt,
-      changed: [],
-      actor: null,
-      occurredAt: revision.since,
-    }
-  )
 }

@@ -3,11 +3,11 @@
  * the previous read, after a NOTIFY or a poll.
  */
 
-import { Singleflight } from '../../platform/async/batcher.ts'
+import { createSingleflight } from '../../platform/async/batcher.ts'
 import type { Log } from '../../platform/log/log.ts'
 import type { Outlet, Rendering } from './frames.ts'
 import { Group } from './group.ts'
-import type { LogKind } from './log-kind.ts'
+import type { LogKind } from './log-kinds.ts'
 import { LogReader, type ReadBudget } from './log-reader.ts'
 import { type Beginning, type Selection, Stream } from './stream.ts'
 import { Subscriber } from './subscriber.ts'
@@ -52,11 +52,11 @@ const UNUSED_TOPIC_TTL_MS = 30_000
 
 export class Feed<Item, Scope = unknown> {
   readonly kind: LogKind<Item, Scope>
-  readonly capacity: number
+  /** Reads the state that a stream begins with, once for concurrent subscribers with the same key. */
+  readonly state = createSingleflight()
   readonly #options: FeedOptions
   readonly #reader: LogReader
   readonly #pace = new TimeSlice()
-  readonly #states = new Singleflight()
   readonly #topics = new Map<string, Topic<Item>>()
   /** Topics with possible changes. */
   readonly #due = new Set<Topic<Item>>()
@@ -66,7 +66,6 @@ export class Feed<Item, Scope = unknown> {
 
   constructor(kind: LogKind<Item, Scope>, options: FeedOptions) {
     this.kind = kind
-    this.capacity = options.capacity
     this.#options = options
     this.#reader = new LogReader(options.log, `the ${kind.name}`, options.stopping, options.budget)
   }
@@ -79,7 +78,7 @@ export class Feed<Item, Scope = unknown> {
   /** Call it before reading the state that a stream begins with, so that no change in between is missed. */
   acquire(id: string): TopicHandle<Item> {
     const topic =
-      this.#topics.get(id) ?? new Topic(id, this.kind as LogKind<Item, unknown>, this.capacity, this.#reader)
+      this.#topics.get(id) ?? new Topic(id, this.kind as LogKind<Item, unknown>, this.#options.capacity, this.#reader)
     this.#topics.set(id, topic)
     topic.holders++
     this.#options.onNeeded()
@@ -97,11 +96,6 @@ export class Feed<Item, Scope = unknown> {
     }
   }
 
-  /** Reads the state that a stream begins with, once for concurrent subscribers with the same `key`. */
-  state<T>(key: string, read: () => Promise<T>): Promise<T> {
-    return this.#states.read(key, read)
-  }
-
   /** Tells a topic that its log reaches `position`, which was read after the topic was acquired. */
   begin(topic: Topic<Item>, position: bigint): void {
     topic.begin(position)
@@ -116,19 +110,18 @@ export class Feed<Item, Scope = unknown> {
     beginning: Beginning<Value>,
   ): Stream<Value> {
     this.begin(hold.topic, beginning.knownEnd)
-    return new Stream<Value>({
-      capacity: this.capacity,
-      open: (rendering, outlet) => this.#open(hold, selection, beginning, rendering, outlet),
-      close: () => hold.release(),
-    })
+    return new Stream<Value>(
+      (rendering, outlet) => this.#open(hold, selection, beginning, rendering, outlet),
+      () => hold.release(),
+    )
   }
 
   #open<Value>(
     hold: TopicHandle<Item>,
     selection: Selection<Item, Value>,
     beginning: Beginning<Value>,
-    rendering: Rendering<Value>,
-    outlet: Outlet<Value>,
+    rendering: Rendering,
+    outlet: Outlet,
   ): (error: unknown) => void {
     const { topic } = hold
     const key = `${selection.key} ${rendering.key}`

@@ -7,51 +7,48 @@
  * Turns items into text. Equal keys must mean equal texts. So a key names the document, its variables and operation
  * (or the REST form), and all rights of the caller that can affect the text. Streams with equal keys form a group.
  */
-export interface Rendering<Value> {
+export interface Rendering {
   readonly key: string
   /** Returns one text per value, in order; null sends nothing. An error that isn't a value's own ends the streams. */
-  render(values: readonly Value[]): Promise<readonly (string | null)[]>
+  render(values: readonly unknown[]): Promise<readonly (string | null)[]>
 }
 
-export interface Frame<Value = unknown> {
+export interface Frame {
   /** The `after` to continue behind it. */
   readonly cursor: string
   readonly position: bigint
-  readonly value: Value
+  readonly value: unknown
   /** One line of JSON. */
   readonly text: string
 }
 
 /** Frames for all subscribers of a group, in order. */
-export class Batch<Value = unknown> {
-  readonly frames: readonly Frame<Value>[]
+export class Batch {
+  readonly frames: readonly Frame[]
   /** All matching items up to this position were sent before, or are in this batch. */
   readonly end: bigint
   readonly #encoded = new Map<string, unknown>()
-  readonly #tails = new Map<bigint, Batch<Value>>()
+  readonly #tails = new Map<bigint, Batch>()
 
-  constructor(frames: readonly Frame<Value>[], end: bigint) {
+  constructor(frames: readonly Frame[], end: bigint) {
     this.frames = frames
     this.end = end
   }
 
   /** Returns the result of `make`, computed once per `format`. */
-  encoded<T>(format: string, make: (frames: readonly Frame<Value>[]) => T): T {
+  encoded<T>(format: string, make: (frames: readonly Frame[]) => T): T {
     if (!this.#encoded.has(format)) this.#encoded.set(format, make(this.frames))
     return this.#encoded.get(format) as T
   }
 
   /** The part after `position`, for a subscriber that has the rest. */
-  after(position: bigint): Batch<Value> {
+  after(position: bigint): Batch {
     const first = this.frames[0]
     if (first === undefined || first.position > position) return this
-    const tail = this.#tails.get(position) ?? new Batch(this.#framesAfter(position), this.end)
+    const rest = () => this.frames.filter((frame) => frame.position > position)
+    const tail = this.#tails.get(position) ?? new Batch(rest(), this.end)
     this.#tails.set(position, tail)
     return tail
-  }
-
-  #framesAfter(position: bigint): Frame<Value>[] {
-    return this.frames.filter((frame) => frame.position > position)
   }
 }
 
@@ -62,15 +59,14 @@ export class Batch<Value = unknown> {
 export type Ending = { complete: true } | { error: unknown; cursor?: string }
 
 /**
- * The connection to one client: an SSE response, an operation on a WebSocket, a reader of an AsyncIterable. The
- * transport creates it, the group drives it. No method may throw.
+ * The connection to one client: an SSE response or an operation on a WebSocket. The transport creates it, the group drives it. No method may throw.
  */
-export interface Outlet<Value = unknown> {
+export interface Outlet {
   /**
    * Called once, first. `cursor`: where the stream begins; null: with a snapshot, before which no client can resume.
    */
   begin?(cursor: string | null): void
-  send(batch: Batch<Value>): void
+  send(batch: Batch): void
   /** Too much data waits for the client: the group sends nothing until `drained` resolves, and finally cuts it off. */
   readonly full: boolean
   /** Resolves when it isn't full any more, or when the client is gone. */

@@ -9,8 +9,8 @@ import type { TimeSlice } from './time-slice.ts'
 import type { Follower, Topic } from './topic.ts'
 
 /** A rendered part of the log. */
-interface RenderedPage<Value> {
-  batches: readonly Batch<Value>[]
+interface RenderedPage {
+  batches: readonly Batch[]
   /** The position that it reaches. */
   end: bigint
   /** The stream is complete after it. */
@@ -35,16 +35,16 @@ export class Group<Item, Value> implements Follower<Item> {
   position: bigint
   readonly #topic: Topic<Item>
   readonly #selection: Selection<Item, Value>
-  readonly #rendering: Rendering<Value>
+  readonly #rendering: Rendering
   readonly #pace: TimeSlice
-  readonly #live = new Set<Subscriber<Value>>()
-  readonly #catchingUp = new Set<Subscriber<Value>>()
-  readonly #pages = new Map<string, Promise<RenderedPage<Value>>>()
+  readonly #live = new Set<Subscriber>()
+  readonly #catchingUp = new Set<Subscriber>()
+  readonly #pages = new Map<string, Promise<RenderedPage>>()
   /** Every live subscriber has everything up to here. */
   #settled: bigint
   #running = false
 
-  constructor(topic: Topic<Item>, selection: Selection<Item, Value>, rendering: Rendering<Value>, pace: TimeSlice) {
+  constructor(topic: Topic<Item>, selection: Selection<Item, Value>, rendering: Rendering, pace: TimeSlice) {
     this.key = `${selection.key} ${rendering.key}`
     this.#topic = topic
     this.#selection = selection
@@ -59,12 +59,12 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   /** `first`: the snapshot to send first; null: none. */
-  join(subscriber: Subscriber<Value>, first: Value | null): void {
+  join(subscriber: Subscriber, first: Value | null): void {
     this.#catchingUp.add(subscriber)
     void this.#catchUp(subscriber, first)
   }
 
-  remove(subscriber: Subscriber<Value>): void {
+  remove(subscriber: Subscriber): void {
     this.#live.delete(subscriber)
     this.#catchingUp.delete(subscriber)
   }
@@ -79,7 +79,7 @@ export class Group<Item, Value> implements Follower<Item> {
     for (const subscriber of this.#catchingUp) {
       const lost = subscriber.behind && subscriber.position < this.#topic.evictedUpTo
       if (lost && !this.#topic.kind.allowsLag)
-        this.#cutOff(subscriber, `More than ${this.#topic.capacity} events were waiting to be read.`)
+        subscriber.interrupt('STREAM_OVERFLOW', `More than ${this.#topic.capacity} events were waiting to be read.`)
     }
   }
 
@@ -111,7 +111,7 @@ export class Group<Item, Value> implements Follower<Item> {
     if (this.#live.size === 0 && this.#topic.position !== null) this.#settled = this.position = this.#topic.position
   }
 
-  async #deliver(batch: Batch<Value>, members: readonly Subscriber<Value>[]): Promise<void> {
+  async #deliver(batch: Batch, members: readonly Subscriber[]): Promise<void> {
     for (let i = 0; i < members.length; i++) {
       if (i % SUBSCRIBERS_PER_CHECK === 0 && this.#pace.isUsedUp) await this.#pace.next()
       const member = members[i]!
@@ -122,17 +122,19 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   /** The client is too slow: from now on the subscriber reads at its own pace. */
-  #fallBehind(subscriber: Subscriber<Value>): void {
+  #fallBehind(subscriber: Subscriber): void {
     subscriber.behind = true
     this.#leaveLive(subscriber)
   }
 
-  finish(subscriber: Subscriber<Value>, position: bigint): void {
-    subscriber.finishAt(position)
+  /** Completes the subscriber's stream at this position. */
+  finish(subscriber: Subscriber, position: bigint): void {
+    if (position > subscriber.knownEnd) subscriber.knownEnd = position
+    subscriber.completesAtKnownEnd = true
     if (subscriber.live) this.#leaveLive(subscriber)
   }
 
-  #leaveLive(subscriber: Subscriber<Value>): void {
+  #leaveLive(subscriber: Subscriber): void {
     this.#settle(subscriber)
     subscriber.live = false
     this.#live.delete(subscriber)
@@ -141,25 +143,19 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   /** Subscribers that no batch concerned still have an older position. */
-  #settle(subscriber: Subscriber<Value>): void {
+  #settle(subscriber: Subscriber): void {
     if (subscriber.position < this.#settled) subscriber.position = this.#settled
   }
 
-  #cutOff(subscriber: Subscriber<Value>, why: string): void {
-    subscriber.interrupt('STREAM_OVERFLOW', why)
-  }
-
   /** Waits until the client reads more; cuts it off if it reads nothing for too long. */
-  async #drained(subscriber: Subscriber<Value>): Promise<void> {
-    const timer = setTimeout(
-      () => this.#cutOff(subscriber, `What waits was not read within ${WRITE_STALL_TIMEOUT_MS / 1000} s.`),
-      WRITE_STALL_TIMEOUT_MS,
-    ).unref()
+  async #drained(subscriber: Subscriber): Promise<void> {
+    const why = `What waits was not read within ${WRITE_STALL_TIMEOUT_MS / 1000} s.`
+    const timer = setTimeout(() => subscriber.interrupt('STREAM_OVERFLOW', why), WRITE_STALL_TIMEOUT_MS).unref()
     await subscriber.outlet.drained()
     clearTimeout(timer)
   }
 
-  async #catchUp(subscriber: Subscriber<Value>, first: Value | null): Promise<void> {
+  async #catchUp(subscriber: Subscriber, first: Value | null): Promise<void> {
     try {
       if (first !== null) await this.#begin(subscriber, first)
       while (!subscriber.ended) {
@@ -174,14 +170,14 @@ export class Group<Item, Value> implements Follower<Item> {
     }
   }
 
-  async #begin(subscriber: Subscriber<Value>, first: Value): Promise<void> {
+  async #begin(subscriber: Subscriber, first: Value): Promise<void> {
     const batches = await this.#firstOf(subscriber.position, first)
     if (subscriber.ended) return
     for (const batch of batches) subscriber.outlet.send(batch)
     subscriber.begun = true
   }
 
-  async #readOn(subscriber: Subscriber<Value>, target: bigint): Promise<void> {
+  async #readOn(subscriber: Subscriber, target: bigint): Promise<void> {
     if (this.#pace.isUsedUp) await this.#pace.next()
     const { batches, end, last } = await this.#page(subscriber.position, target)
     for (const batch of batches) {
@@ -193,7 +189,7 @@ export class Group<Item, Value> implements Follower<Item> {
     if (last) subscriber.end({ complete: true })
   }
 
-  #goLive(subscriber: Subscriber<Value>): void {
+  #goLive(subscriber: Subscriber): void {
     this.#catchingUp.delete(subscriber)
     this.#live.add(subscriber)
     subscriber.live = true
@@ -202,7 +198,7 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   /** A snapshot. Subscribers that begin at the same position share it. */
-  async #firstOf(position: bigint, value: Value): Promise<readonly Batch<Value>[]> {
+  async #firstOf(position: bigint, value: Value): Promise<readonly Batch[]> {
     const page = this.#cached(`first ${position}`, async () => ({
       batches: await this.#batches([{ value, position }]),
       end: position,
@@ -212,7 +208,7 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   /** Renders the page after `after`. The log reaches at least `target`. */
-  #page(after: bigint, target: bigint): Promise<RenderedPage<Value>> {
+  #page(after: bigint, target: bigint): Promise<RenderedPage> {
     return this.#cached(`${after} ${target}`, async () => {
       const { items, end } = await this.#topic.read(after, target, ITEMS_PER_PAGE, this.#selection.scope)
       const { includes, isLast, isSent, value } = this.#selection
@@ -229,7 +225,7 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   /** Reads and renders a page once for concurrent callers. */
-  #cached(key: string, make: () => Promise<RenderedPage<Value>>): Promise<RenderedPage<Value>> {
+  #cached(key: string, make: () => Promise<RenderedPage>): Promise<RenderedPage> {
     const known = this.#pages.get(key)
     if (known) return known
     const made = make()
@@ -240,11 +236,11 @@ export class Group<Item, Value> implements Follower<Item> {
     return made
   }
 
-  async #batches(entries: readonly { value: Value; position: bigint }[]): Promise<Batch<Value>[]> {
+  async #batches(entries: readonly { value: Value; position: bigint }[]): Promise<Batch[]> {
     if (entries.length === 0) return []
     const texts = await this.#rendering.render(entries.map(({ value }) => value))
-    const batches: Batch<Value>[] = []
-    let frames: Frame<Value>[] = []
+    const batches: Batch[] = []
+    let frames: Frame[] = []
     let size = 0
     for (const [i, { value, position }] of entries.entries()) {
       const text = texts[i]

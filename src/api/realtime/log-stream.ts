@@ -7,7 +7,7 @@ import { type FollowedLog, findBeginning, logKeyOf, readLogStates } from '../../
 import { type Line, matches } from '../../domain/logs/lines.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import { beginStream } from './begin-stream.ts'
-import type { LineScope } from './line-log.ts'
+import type { LineScope } from './log-kinds.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
 

@@ -1,22 +1,36 @@
 /**
  * `revisionStatusChanged` (docs/api-rules.md#graphql): status changes of a revision, a deployment or the workspace,
- * none lost, none doubled, in order. The topic is acquired before the log's end and the current status are read in one
- * snapshot.
+ * none lost, none doubled, in order.
  */
 import { z } from 'zod'
 import { NotFoundError } from '../../domain/errors/errors.ts'
-import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
-import { type EventScope, inScope, type LogSnapshot, type StoredEvent } from '../../domain/events/read.ts'
+import { eventCursor } from '../../domain/events/cursor.ts'
+import { type EventScope, inScope, type StoredEvent } from '../../domain/events/read.ts'
 import { uuid } from '../../domain/parsing/fields.ts'
 import { parse } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import { isTerminal } from '../../domain/values/lifecycle.ts'
-import { beginStream } from './begin-stream.ts'
-import { snapshotOf } from './event-snapshot.ts'
+import { knownReason, type Reason } from '../../domain/values/reasons.ts'
+import type { RevisionStatus } from '../../domain/values/row-types.ts'
+import { beginEventStream, type StreamedEvent, type Subject } from './begin-event-stream.ts'
 import type { Relay } from './relay.ts'
-import { type RevisionStatusEvent, snapshotEvent, statusEvent } from './status-event.ts'
-import type { Beginning, Selection, Stream } from './stream.ts'
+import type { Selection, Stream } from './stream.ts'
+
+export interface RevisionStatusEvent {
+  /** Its position in the log. Pass it as `after` to continue with later events. */
+  cursor: string
+  revisionId: string
+  deploymentId: string
+  /** null: a revision's first status, or the initial status of a stream. */
+  from: RevisionStatus | null
+  to: RevisionStatus
+  /** null: none, or a reason of a newer server. */
+  reason: Reason | null
+  message: string | null
+  attempt: number
+  occurredAt: Date
+}
 
 /** The subject; null means absent. With both ids the revision must belong to the deployment. */
 export interface StreamArgs {
@@ -48,42 +62,46 @@ export async function streamRevisionStatus(
       after: args.after ?? undefined,
     },
   })
-  const ids = { deploymentId: query.deployment_id, revisionId: query.revision_id }
-  return beginStream(ctx, relay.events, ctx.workspace.id, async (hold) => {
-    const snapshot = await snapshotOf(ctx, relay, hold, ids, query.after)
-    // a continued stream still gets the last events of a torn-down deployment
-    const there = !snapshot.tornDown || query.after !== undefined
-    if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)
-    if (ids.revisionId && !(snapshot.revision && there)) throw new NotFoundError('Revision', ids.revisionId)
-    const after = query.after === undefined ? null : readPastCursor(ctx, query.after, snapshot.sequence)
-    if (after !== null) refuseExpired(after, snapshot.removed)
-    return relay.events.stream(hold, selection(ids), beginning(ctx.workspace.id, snapshot, after, ids.revisionId))
+  const { deployment_id: deploymentId, revision_id: revisionId, after } = query
+  const subject = { deploymentId, revisionId }
+  return beginEventStream(ctx, relay, {
+    subject,
+    after,
+    selection: selection(subject),
+    isOver(snapshot) {
+      const { tornDown, revision } = snapshot
+      // a continued stream still gets the last events of a torn-down deployment
+      const there = !tornDown || after !== undefined
+      if (deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', deploymentId)
+      if (revisionId && !(revision && there)) throw new NotFoundError('Revision', revisionId)
+      return tornDown || (revisionId !== undefined && revision !== null && isTerminal(revision.status))
+    },
+    initial: statusEvent,
   })
 }
 
-function selection(ids: Omit<EventScope, 'types'>): Selection<StoredEvent, RevisionStatusEvent> {
-  const scope: EventScope = { types: ['revision.status'], ...ids }
+function selection(subject: Subject): Selection<StoredEvent, RevisionStatusEvent> {
+  const scope: EventScope = { types: ['revision.status'], ...subject }
   return {
-    key: `status ${ids.deploymentId ?? ''} ${ids.revisionId ?? ''}`,
+    key: `status ${subject.deploymentId ?? ''} ${subject.revisionId ?? ''}`,
     scope,
     includes: (event) => inScope(event, scope),
     value: statusEvent,
-    ...(ids.revisionId && { isLast: (event: StoredEvent) => isTerminal(event.toStatus!) }),
+    ...(subject.revisionId && { isLast: (event: StoredEvent) => isTerminal(event.toStatus!) }),
   }
 }
 
-/** `after` null: begin with the current status. */
-function beginning(
-  workspaceId: string,
-  { sequence, revision, tornDown }: LogSnapshot,
-  after: bigint | null,
-  revisionId: string | undefined,
-): Beginning<RevisionStatusEvent> {
+/** The columns are nullable for other event types; `revision.status` has them all. */
+function statusEvent(event: StreamedEvent): RevisionStatusEvent {
   return {
-    position: after ?? sequence,
-    snapshot: after === null && revision ? snapshotEvent(workspaceId, sequence, revision) : null,
-    knownEnd: sequence,
-    // no later event is possible: the log up to the snapshot is complete
-    completesAtKnownEnd: tornDown || (revisionId !== undefined && revision !== null && isTerminal(revision.status)),
+    cursor: eventCursor(event),
+    revisionId: event.revisionId!,
+    deploymentId: event.deploymentId!,
+    from: event.fromStatus,
+    to: event.toStatus!,
+    reason: knownReason(event.reason, null),
+    message: event.message,
+    attempt: event.attempt!,
+    occurredAt: event.occurredAt,
   }
 }

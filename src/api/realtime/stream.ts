@@ -1,9 +1,9 @@
 /**
  * Describes a stream: its log, selection, beginning and end. A subscription's resolver returns it, and the transport
- * opens it with a rendering and an outlet. Other readers (plain graphql-js) iterate over its values.
+ * opens it with a rendering and an outlet.
  */
+import { DomainError } from '../../domain/errors/errors.ts'
 import type { Outlet, Rendering } from './frames.ts'
-import { pull } from './pull-outlet.ts'
 
 /** The part of a log that a stream contains. */
 export interface Selection<Item, Value> {
@@ -33,38 +33,34 @@ export interface Beginning<Value> {
   onOpen?(complete: (position: bigint) => void): void
 }
 
-interface StreamOptions<Value> {
-  /** Waiting values from which a reader by `next()` is too slow. */
-  capacity: number
-  open: Open<Value>
-  close: () => void
-}
-
-/** Returns the function that ends it early. */
-type Open<Value> = (rendering: Rendering<Value>, outlet: Outlet<Value>) => (error: unknown) => void
-
 export class Stream<Value = unknown> implements AsyncIterable<Value> {
-  readonly #options: StreamOptions<Value>
-
-  /** Use `Feed.stream`. */
-  constructor(options: StreamOptions<Value>) {
-    this.#options = options
-  }
-
   /**
    * Sends everything to `outlet` until the stream completes, the client is gone, or the returned function is called
    * with the cause. Call it once, or call `close`.
    */
-  open(rendering: Rendering<Value>, outlet: Outlet<Value>): (error: unknown) => void {
-    return this.#options.open(rendering, outlet)
-  }
-
+  readonly open: (rendering: Rendering, outlet: Outlet) => (error: unknown) => void
   /** Releases a stream that won't be opened. */
-  close(): void {
-    this.#options.close()
+  readonly close: () => void
+
+  /** Use `Feed.stream`. */
+  constructor(open: Stream['open'], close: () => void) {
+    this.open = open
+    this.close = close
   }
 
-  [Symbol.asyncIterator](): AsyncIterableIterator<Value> {
-    return pull(this.#options.capacity, this.#options.open)
+  /** graphql-js recognizes a subscription's stream by this method, but only the transport reads it. */
+  [Symbol.asyncIterator](): AsyncIterator<Value> {
+    throw new Error('A stream is read by `open`.')
+  }
+}
+
+/** The early end of a stream: its subscriber reads too slowly, or its server stops. */
+export class StreamInterruptedError extends DomainError {
+  /** The `after` to subscribe with again; null: nothing was delivered, so repeat the first subscription. */
+  readonly cursor: string | null
+
+  constructor(code: 'STREAM_OVERFLOW' | 'UNAVAILABLE', why: string, cursor: string | null) {
+    super(code, `${why} Nothing is lost: subscribe again${cursor === null ? '' : ` with after: "${cursor}"`}.`)
+    this.cursor = cursor
   }
 }

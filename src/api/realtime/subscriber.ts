@@ -1,10 +1,10 @@
 /** One subscriber of a stream: its position and its outlet. */
 
 import type { Batch, Ending, Outlet } from './frames.ts'
-import { StreamInterruptedError } from './stream-interrupted-error.ts'
+import { StreamInterruptedError } from './stream.ts'
 
-export interface SubscriberOptions<Value> {
-  outlet: Outlet<Value>
+export interface SubscriberOptions {
+  outlet: Outlet
   /** It has everything up to here. */
   position: bigint
   /** The log reaches at least this position. */
@@ -18,8 +18,8 @@ export interface SubscriberOptions<Value> {
   release: () => void
 }
 
-export class Subscriber<Value> {
-  readonly outlet: Outlet<Value>
+export class Subscriber {
+  readonly outlet: Outlet
   knownEnd: bigint
   completesAtKnownEnd: boolean
   position: bigint
@@ -32,26 +32,18 @@ export class Subscriber<Value> {
   readonly #cursorOf: (position: bigint) => string
   readonly #release: () => void
 
-  constructor({
-    outlet,
-    position,
-    knownEnd: floor,
-    completesAtKnownEnd: until,
-    begun,
-    cursorOf,
-    release,
-  }: SubscriberOptions<Value>) {
-    this.outlet = outlet
-    this.position = position
-    this.knownEnd = floor
-    this.completesAtKnownEnd = until
-    this.begun = begun
-    this.#cursorOf = cursorOf
-    this.#release = release
+  constructor(options: SubscriberOptions) {
+    this.outlet = options.outlet
+    this.position = options.position
+    this.knownEnd = options.knownEnd
+    this.completesAtKnownEnd = options.completesAtKnownEnd
+    this.begun = options.begun
+    this.#cursorOf = options.cursorOf
+    this.#release = options.release
   }
 
   /** Sends the part of a batch that it lacks. */
-  take(batch: Batch<Value>): void {
+  take(batch: Batch): void {
     const news = batch.after(this.position)
     try {
       if (news.frames.length > 0) this.outlet.send(news)
@@ -60,11 +52,6 @@ export class Subscriber<Value> {
       this.end({ error })
     }
     if (batch.end > this.position) this.position = batch.end
-  }
-
-  finishAt(position: bigint): void {
-    if (position > this.knownEnd) this.knownEnd = position
-    this.completesAtKnownEnd = true
   }
 
   /** Its client is gone. */
@@ -88,7 +75,6 @@ export class Subscriber<Value> {
 
   /** Ends it early, with the cursor to continue from. */
   interrupt(code: 'STREAM_OVERFLOW' | 'UNAVAILABLE', why: string): void {
-    if (this.ended) return
     this.end({ error: new StreamInterruptedError(code, why, this.#cursor) })
   }
 }

@@ -1,5 +1,5 @@
 /** One followed log on this server: its read position, its recent items and their receivers. */
-import type { LogKind } from './log-kind.ts'
+import type { LogKind } from './log-kinds.ts'
 import type { LogReader } from './log-reader.ts'
 import { Ring } from './ring.ts'
 

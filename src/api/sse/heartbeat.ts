@@ -6,9 +6,9 @@ import { TimeSlice } from '../realtime/time-slice.ts'
 
 /** A stream gets a beat after this silence. docs/api-rules.md promises 15 s; the rest covers a busy event loop. */
 const SILENCE_MS = 10_000
-/** Number of turns per silence period; each turn checks a part of the streams. */
+/** The silence in turns; each turn checks all streams. */
 const TURNS = 10
-/** Streams written at the same moment are spread over this many turns. */
+/** Streams written at the same moment get their beats in this many turns. */
 const SPREAD_TURNS = 4
 /** Streams checked between two checks of the time slice. */
 const STREAMS_PER_CHECK = 64
@@ -23,62 +23,52 @@ export class Heartbeat {
   /** Number of the current turn, by the clock. */
   now = 0
   readonly #begunAt = performance.now()
-  /** The streams to check in each turn. */
-  readonly #turns = Array.from({ length: TURNS }, () => new Set<Beating>())
-  readonly #every: number
+  /** Each stream with its silence in turns. */
+  readonly #streams = new Map<Beating, number>()
+  readonly #turnMs: number
   readonly #pace = new TimeSlice()
-  #placed = 0
+  #counter = 0
   #timer: NodeJS.Timeout | null = null
 
-  /** `every`: in ms. */
-  constructor(every = SILENCE_MS) {
-    this.#every = every
+  constructor(silenceMs = SILENCE_MS) {
+    this.#turnMs = silenceMs / TURNS
   }
 
   /** Calls `beat` until the stream is deleted. */
   add(one: Beating): void {
     // the counter stands still without a timer
-    if (!this.#timer) this.now = this.#turnsDue()
+    if (!this.#timer) this.now = this.#currentTurn
     one.wroteAt = this.now
-    this.#place(one)
+    this.#streams.set(one, this.#nextSilence)
     this.#timer ??= this.#later()
   }
 
   delete(one: Beating): void {
-    for (const turn of this.#turns) if (turn.delete(one)) return
+    this.#streams.delete(one)
   }
 
   #later(): NodeJS.Timeout {
-    return setTimeout(() => void this.#next(), this.#every / TURNS).unref()
+    return setTimeout(() => void this.#beatSilent(), this.#turnMs).unref()
   }
 
-  #place(one: Beating): void {
-    this.#turns[(one.wroteAt + TURNS - (this.#placed++ % SPREAD_TURNS)) % TURNS]!.add(one)
+  get #nextSilence(): number {
+    return TURNS - (this.#counter++ % SPREAD_TURNS)
   }
 
-  #turnsDue(): number {
-    return Math.floor((performance.now() - this.#begunAt) / (this.#every / TURNS))
+  get #currentTurn(): number {
+    return Math.floor((performance.now() - this.#begunAt) / this.#turnMs)
   }
 
-  async #next(): Promise<void> {
-    // a busy event loop calls this late: the missed turns are run now, each once
-    const due = this.#turnsDue()
-    this.now = Math.max(this.now, due - TURNS)
-    while (this.now < due) await this.#take(++this.now % TURNS)
-    this.#timer = this.#turns.some(({ size }) => size > 0) ? this.#later() : null
-  }
-
-  async #take(index: number): Promise<void> {
-    const turn = this.#turns[index]!
+  async #beatSilent(): Promise<void> {
+    this.now = this.#currentTurn
     let i = 0
-    for (const one of [...turn]) {
+    for (const [one, silence] of this.#streams) {
       if (i++ % STREAMS_PER_CHECK === 0 && this.#pace.isUsedUp) await this.#pace.next()
-      if (!turn.delete(one)) continue
-      if (this.now - one.wroteAt >= TURNS - SPREAD_TURNS) {
-        one.wroteAt = this.now
-        one.beat()
-      }
-      this.#place(one)
+      if (this.now - one.wroteAt < silence) continue
+      one.wroteAt = this.now
+      this.#streams.set(one, this.#nextSilence)
+      one.beat()
     }
+    this.#timer = this.#streams.size > 0 ? this.#later() : null
   }
 }

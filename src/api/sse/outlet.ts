@@ -28,19 +28,19 @@ const BEAT = { chunked: chunk(COMMENT), bare: Buffer.from(COMMENT) }
  * Writes the head of a 200 with the response's headers, and takes the response over. `onGone` reports a client that is
  * already gone.
  */
-export function openSse<Value>(
+export function openSse(
   response: ServerResponse,
-  form: SseFormat<Value>,
+  form: SseFormat,
   heartbeat: Heartbeat,
   stalled = WRITE_STALL_TIMEOUT_MS,
-): Outlet<Value> {
+): Outlet {
   return new SseOutlet(response, form, heartbeat, stalled)
 }
 
-class SseOutlet<Value> implements Outlet<Value>, Beating {
+class SseOutlet implements Outlet, Beating {
   wroteAt = 0
   readonly #response: ServerResponse
-  readonly #form: SseFormat<Value>
+  readonly #form: SseFormat
   readonly #heartbeat: Heartbeat
   readonly #encoding: 'chunked' | 'bare'
   readonly #stalled: number
@@ -48,7 +48,7 @@ class SseOutlet<Value> implements Outlet<Value>, Beating {
   #waiting: (() => void)[] | null = null
   #ended = false
 
-  constructor(response: ServerResponse, form: SseFormat<Value>, heartbeat: Heartbeat, stalled: number) {
+  constructor(response: ServerResponse, form: SseFormat, heartbeat: Heartbeat, stalled: number) {
     this.#response = response
     this.#stalled = stalled
     this.#form = form
@@ -69,9 +69,9 @@ class SseOutlet<Value> implements Outlet<Value>, Beating {
     this.#write(cursor === null ? COMMENT : `:\nid: ${cursor}\n\n`)
   }
 
-  send(batch: Batch<Value>): void {
+  send(batch: Batch): void {
     this.wroteAt = this.#heartbeat.now
-    const text = (frames: Batch<Value>['frames']) => frames.map((frame) => this.#form.frame(frame)).join('')
+    const text = (frames: Batch['frames']) => frames.map((frame) => this.#form.frame(frame)).join('')
     const { socket } = this.#response
     if (socket)
       socket.write(batch.encoded(`sse ${this.#form.name} ${this.#encoding}`, (frames) => this.#encode(text(frames))))

@@ -8,9 +8,9 @@ import { openSse } from './outlet.ts'
 import type { SseFormat } from './sse-format.ts'
 
 /** The form of the answer, and its caller. */
-export interface Sending<Value> {
-  rendering: Rendering<Value>
-  form: SseFormat<Value>
+export interface Sending {
+  rendering: Rendering
+  form: SseFormat
   heartbeat: Heartbeat
   caller: Caller
   /** Absent: credentials aren't watched. */
@@ -18,7 +18,7 @@ export interface Sending<Value> {
 }
 
 /** Takes `response` over, even if its client is gone. Of the request it only keeps the caller. */
-export function sendSse<Value>(stream: Stream<Value>, response: ServerResponse, to: Sending<Value>): void {
+export function sendSse(stream: Stream, response: ServerResponse, to: Sending): void {
   const { rendering, form, heartbeat, credentials } = to
   // copies only these, because the watch keeps the object
   const { actor, workspace, credential } = to.caller

@@ -1,11 +1,11 @@
 /** The format of a stream's server-sent events; GraphQL and REST have one each. */
 import type { Frame } from '../realtime/frames.ts'
 
-export interface SseFormat<Value = unknown> {
+export interface SseFormat {
   /** Names the format: outlets with the same name write the same for a frame. */
   readonly name: string
   /** The lines of one event, with the empty line after it. */
-  frame(frame: Frame<Value>): string
+  frame(frame: Frame): string
   /** Written at a clean end; '' for nothing. */
   complete: string
   /** Written at an early end, after everything up to `cursor` was sent. */

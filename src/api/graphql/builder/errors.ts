@@ -2,7 +2,7 @@
  * Turns errors into GraphQL errors (docs/architecture.md#rules). A DomainError keeps its code; an error of the document or
  * its variables is VALIDATION_FAILED; any other error is logged and masked as INTERNAL.
  */
-import { type FieldNode, GraphQLError } from 'graphql'
+import { type FieldNode, GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { asUnavailable } from '../../../domain/errors/database-error.ts'
 import {
   CATALOGUE,
@@ -12,7 +12,7 @@ import {
   type Violation,
 } from '../../../domain/errors/errors.ts'
 import type { Log } from '../../../platform/log/log.ts'
-import { StreamInterruptedError } from '../../realtime/stream-interrupted-error.ts'
+import { StreamInterruptedError } from '../../realtime/stream.ts'
 import { toCamelPath } from './naming.ts'
 
 /** One problem in the input. */
@@ -108,6 +108,13 @@ export function presentError(error: unknown, log: Log, requestId: string): Graph
     // without a path the whole request failed
     ...(outer?.path ? {} : { http: { status: 500 } }),
   })
+}
+
+/** The JSON of a presented error, without the members for Yoga. */
+export function errorBody(error: unknown, log: Log, requestId: string): GraphQLFormattedError {
+  const { extensions, ...body } = presentError(error, log, requestId).toJSON()
+  const { http: _, ...shown } = extensions ?? {}
+  return { ...body, extensions: shown }
 }
 
 /**

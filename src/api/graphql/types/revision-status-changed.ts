@@ -2,8 +2,7 @@
 
 import { NotFoundError } from '../../../domain/errors/errors.ts'
 import { selectRevision } from '../../../domain/revisions/read.ts'
-import type { RevisionStatusEvent } from '../../realtime/status-event.ts'
-import { streamRevisionStatus } from '../../realtime/status-stream.ts'
+import { type RevisionStatusEvent, streamRevisionStatus } from '../../realtime/status-stream.ts'
 import { builder } from '../builder/builder.ts'
 import { rejectExpensive } from '../builder/cost.ts'
 import { Reason, RevisionStatus } from '../builder/enums.ts'

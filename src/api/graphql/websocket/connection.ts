@@ -3,32 +3,33 @@
  * authentication, a limit of operations, and the end with the credential or the server.
  */
 import { randomUUID } from 'node:crypto'
-import type { Socket } from 'node:net'
-import { type ExecutionArgs, GraphQLError, Kind, OperationTypeNode } from 'graphql'
+import { GraphQLError, parse } from 'graphql'
 import { CloseCode, MessageType, makeServer } from 'graphql-ws'
 import type { WebSocket } from 'ws'
 import { asUnavailable } from '../../../domain/errors/database-error.ts'
 import { CATALOGUE, DomainError } from '../../../domain/errors/errors.ts'
-import type { CredentialWatch } from '../../../domain/transaction/credential.ts'
-import type { Log } from '../../../platform/log/log.ts'
+import type { Core } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { type CredentialHeaders, credentialsOf } from './credentials.ts'
-import { createMessageScope } from './message-scope.ts'
-import { type GraphQLExecutor, Operation, OperationError } from './operation.ts'
-import { Peer } from './peer.ts'
+import {
+  createMessageScope,
+  type GraphQLExecutor,
+  type Operation,
+  OperationError,
+  startOperation,
+} from './operation.ts'
+import type { Peer } from './peer.ts'
 
 export interface ConnectionOptions {
+  core: Pick<Core, 'log' | 'credentials'>
+  authenticate: Authenticate
+  yoga: GraphQLExecutor
   socket: WebSocket
-  /** the TCP or TLS socket below */
-  transport: Socket
+  peer: Peer
   /** from the headers of the upgrade */
   headers: CredentialHeaders
   /** the client's address key for the limits */
   address: string
-  authenticate: Authenticate
-  credentials?: CredentialWatch
-  engine: GraphQLExecutor
-  log: Log
   /** Call it after a valid credential. */
   markAuthenticated(): void
 }
@@ -48,20 +49,11 @@ const TRY_AGAIN_LATER = 1013
 const GOING_AWAY = [1001, 'This server is stopping.'] as const
 
 /** graphql-ws needs a document; Yoga parses the real one. */
-const ANY_SUBSCRIPTION: ExecutionArgs['document'] = {
-  kind: Kind.DOCUMENT,
-  definitions: [
-    {
-      kind: Kind.OPERATION_DEFINITION,
-      operation: OperationTypeNode.SUBSCRIPTION,
-      selectionSet: { kind: Kind.SELECTION_SET, selections: [] },
-    },
-  ],
-}
+const ANY_SUBSCRIPTION = parse('subscription { any }')
 
 export function openConnection(options: ConnectionOptions): Connection {
-  const { socket, engine, address, log } = options
-  const peer = new Peer(socket, options.transport)
+  const { core, authenticate, yoga, socket, peer, address } = options
+  const { log } = core
   const operations = new Set<Operation>()
   let credentials: CredentialHeaders = {}
   let stopWatching: (() => void) | undefined
@@ -70,18 +62,14 @@ export function openConnection(options: ConnectionOptions): Connection {
 
   async function connect(payload: Record<string, unknown>): Promise<boolean> {
     // a separate call for the limits, which ends with the acknowledgement
-    const requestScope = createMessageScope({
-      address,
-      bytes: 0,
-      gone: gone.signal,
-      markAuthenticated: options.markAuthenticated,
-    })
+    const { markAuthenticated } = options
+    const requestScope = createMessageScope({ address, bytes: 0, gone: gone.signal, markAuthenticated })
     const requestId = randomUUID()
     try {
       credentials = credentialsOf(payload, options.headers)
-      const caller = await options.authenticate(credentials, requestId, requestScope)
+      const caller = await authenticate(credentials, requestId, requestScope)
       if (socket.readyState !== socket.OPEN) return false
-      stopWatching = options.credentials?.watch(caller, (error) => {
+      stopWatching = core.credentials?.watch(caller, (error) => {
         for (const operation of operations) operation.fail(error)
         closeSoon(CloseCode.Forbidden, error.message)
       })
@@ -105,15 +93,13 @@ export function openConnection(options: ConnectionOptions): Connection {
     onConnect: ({ connectionParams = {} }) => connect(connectionParams),
     onSubscribe(_ctx, id, payload) {
       if (operations.size >= MAX_OPERATIONS) return [tooMany()]
-      const requestId = randomUUID()
       peer.discountOperation()
-      const operation: Operation = new Operation({ id, payload, credentials, address, requestId, peer, engine, ended })
-      operations.add(operation)
-
-      function ended(): void {
+      const onEnd = () => {
         operations.delete(operation)
         if (stopping && operations.size === 0) closeSoon(...GOING_AWAY)
       }
+      const operation: Operation = startOperation({ id, payload, credentials, address, peer, yoga, log, onEnd })
+      operations.add(operation)
       return { schema: undefined as never, document: ANY_SUBSCRIPTION, contextValue: operation }
     },
     subscribe: ({ contextValue }) => contextValue as Operation,

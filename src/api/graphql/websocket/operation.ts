@@ -2,13 +2,16 @@
  * One operation on a WebSocket. It passes through Yoga like an HTTP request, so all limits apply; a subscription's stream
  * then writes to the socket. For graphql-ws it is an iterator that yields nothing and only ends.
  */
+import { randomUUID } from 'node:crypto'
 import type { FormattedExecutionResult, GraphQLFormattedError } from 'graphql'
 import type { SubscribePayload } from 'graphql-ws'
+import { AbortScope } from '../../../platform/async/time-limit.ts'
+import type { Log } from '../../../platform/log/log.ts'
 import type { RequestScope } from '../../limits/request-scope.ts'
-import type { Batch, Ending, Outlet, Rendering } from '../../realtime/frames.ts'
+import type { Rendering } from '../../realtime/frames.ts'
 import type { Stream } from '../../realtime/stream.ts'
+import { errorBody } from '../builder/errors.ts'
 import type { CredentialHeaders } from './credentials.ts'
-import { createMessageScope } from './message-scope.ts'
 import type { Peer } from './peer.ts'
 
 /** Context of the request to Yoga. */
@@ -16,18 +19,32 @@ interface OperationContext {
   requestId: string
   requestScope: RequestScope
   /** receives the stream of a subscription */
-  onStream(stream: Stream, rendering: Rendering<unknown>): void
+  onStream(stream: Stream, rendering: Rendering): void
 }
 
-/** Executes operations. */
+/** The part of Yoga that executes operations. */
 export interface GraphQLExecutor {
-  /** Answers a GraphQL request. */
-  fetch(
-    request: { headers: Record<string, string>; body: string; signal: AbortSignal },
-    context: OperationContext,
-  ): Promise<Response>
-  /** Presents an error that ends a stream. */
-  present(error: unknown): GraphQLFormattedError
+  fetch(url: string, request: RequestInit, context: OperationContext): Response | Promise<Response>
+}
+
+export interface OperationOptions {
+  id: string
+  payload: SubscribePayload
+  credentials: CredentialHeaders
+  /** the client's address key for the limits */
+  address: string
+  peer: Peer
+  yoga: GraphQLExecutor
+  log: Log
+  /** called once at the end, never before `startOperation` returns */
+  onEnd: () => void
+}
+
+export interface Operation extends AsyncIterableIterator<never> {
+  /** Ends the operation with this error, streaming or not. */
+  fail(error: unknown): void
+  /** The client unsubscribed or disconnected. */
+  return(): Promise<IteratorResult<never>>
 }
 
 /** Carries the client's errors out of the iterator. */
@@ -39,143 +56,135 @@ export class OperationError extends Error {
   }
 }
 
-export interface OperationOptions {
-  id: string
-  payload: SubscribePayload
-  credentials: CredentialHeaders
-  /** the client's address key for the limits */
-  address: string
-  requestId: string
-  peer: Peer
-  engine: GraphQLExecutor
-  /** called once at the end; never inside the constructor */
-  ended: () => void
-}
+const REQUEST_URL = 'http://websocket/graphql'
+const ACCEPT = 'application/graphql-response+json, text/event-stream'
+const DONE = { done: true, value: undefined } as const
 
-export class Operation implements AsyncIterableIterator<never>, Outlet {
-  readonly #options: OperationOptions
-  readonly #messageStart: string
-  readonly #abort = new AbortController()
-  readonly #completion: Promise<void>
-  #requestScope: RequestScope | null = null
-  #resolve!: () => void
-  #reject!: (error: Error) => void
-  #ended = false
-  #onClientGone: (() => void) | null = null
+export function startOperation({ id, payload, credentials, peer, yoga, log, ...options }: OperationOptions): Operation {
+  const messageStart = `{"id":${JSON.stringify(id)},"type":"next","payload":`
+  const requestId = randomUUID()
+  const scope = new AbortScope(undefined)
+  let isGone = false
   /** ends the stream with an error */
-  #endStream: ((error: unknown) => void) | null = null
+  let endStream: ((error: unknown) => void) | null = null
 
-  constructor(options: OperationOptions) {
-    this.#options = options
-    this.#messageStart = `{"id":${JSON.stringify(options.id)},"type":"next","payload":`
-    this.#completion = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-    // `next` may not have been called yet
-    this.#completion.catch(() => {})
-    void this.#run()
-  }
-
-  async next(): Promise<IteratorResult<never>> {
-    await this.#completion
-    return { done: true, value: undefined }
-  }
-
-  /** The client unsubscribed or disconnected. */
-  async return(): Promise<IteratorResult<never>> {
-    this.#abort.abort()
-    this.#onClientGone?.()
-    this.#finish()
-    return { done: true, value: undefined }
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  /** Ends the operation with this error, streaming or not. */
-  fail(error: unknown): void {
-    if (this.#endStream) this.#endStream(error)
-    else this.end({ error })
-    this.#abort.abort()
-  }
-
-  async #run(): Promise<void> {
-    const { payload, credentials, address, requestId, engine } = this.#options
+  async function run(): Promise<void> {
     const { query, variables, operationName, extensions } = payload
     const body = JSON.stringify({ query, variables, operationName, extensions })
-    const requestScope = createMessageScope({ address, bytes: body.length, gone: this.#abort.signal })
-    this.#requestScope = requestScope
+    const requestScope = createMessageScope({ address: options.address, bytes: body.length, gone: scope.signal })
     try {
+      let stream = null as Promise<void> | null
       const headers = { ...credentials, 'content-type': 'application/json', accept: ACCEPT }
-      const request = { headers, body, signal: this.#abort.signal }
-      let streams = false
-      const response = await engine.fetch(request, {
+      const request = { method: 'POST', headers, body, signal: scope.signal }
+      const context: OperationContext = {
         requestId,
-        requestScope: requestScope,
-        onStream: (stream, rendering) => {
-          streams = true
-          this.#open(stream, rendering)
+        requestScope,
+        onStream(opened, rendering) {
+          requestScope.end()
+          if (scope.signal.aborted) opened.close()
+          else stream = sendStream(opened, rendering)
         },
-      })
-      if (!streams) this.#sendAnswer(await response.text())
+      }
+      const response = await scope.unlessAborted((async () => yoga.fetch(REQUEST_URL, request, context))())
+      if (stream) await stream
+      else sendAnswer(await response.text())
     } catch (error) {
-      this.end({ error })
+      if (isGone) return
+      throw error instanceof OperationError ? error : new OperationError([errorBody(error, log, requestId)])
+    } finally {
+      requestScope.end()
+      options.onEnd()
     }
   }
 
-  #open(stream: Stream, rendering: Rendering<unknown>): void {
-    this.#requestScope?.end()
-    if (this.#ended) stream.close()
-    else this.#endStream = stream.open(rendering, this)
-  }
-
-  /** Sends a result unchanged. If the request failed as a whole, it ends with the errors. */
-  #sendAnswer(text: string): void {
-    if (this.#ended) return
+  /** Sends a result unchanged. If the request failed as a whole, the operation ends with the errors. */
+  function sendAnswer(text: string): void {
     // most answers have no errors and need no parsing
     const { errors, data } = text.startsWith('{"data"') ? NO_ERRORS : (JSON.parse(text) as FormattedExecutionResult)
-    if (errors && data === undefined) {
-      this.#finish(new OperationError(errors))
-      return
-    }
-    this.#options.peer.send([`${this.#messageStart}${text}}`])
-    this.#finish()
+    if (errors && data === undefined) throw new OperationError(errors)
+    peer.send([`${messageStart}${text}}`])
   }
 
-  send(batch: Batch): void {
-    this.#options.peer.send(batch.frames.map(({ text }) => `${this.#messageStart}${text}}`))
+  /** Resolves when the stream has ended. */
+  function sendStream(stream: Stream, rendering: Rendering): Promise<void> {
+    return new Promise((resolve, reject) => {
+      endStream = stream.open(rendering, {
+        send: ({ frames }) => peer.send(frames.map(({ text }) => `${messageStart}${text}}`)),
+        get full() {
+          return peer.full
+        },
+        drained: () => peer.drained(),
+        end: (how) => ('error' in how ? reject(how.error) : resolve()),
+        onGone(leave) {
+          scope.signal.addEventListener('abort', () => {
+            leave()
+            resolve()
+          })
+        },
+      })
+    })
   }
 
-  get full(): boolean {
-    return !this.#ended && this.#options.peer.full
-  }
-
-  drained(): Promise<void> {
-    return this.#options.peer.drained()
-  }
-
-  end(how: Ending): void {
-    if ('error' in how) this.#finish(new OperationError([this.#options.engine.present(how.error)]))
-    else this.#finish()
-  }
-
-  onGone(leave: () => void): void {
-    if (this.#ended) leave()
-    else this.#onClientGone = leave
-  }
-
-  #finish(error?: OperationError): void {
-    if (this.#ended) return
-    this.#ended = true
-    if (error) this.#reject(error)
-    else this.#resolve()
-    this.#requestScope?.end()
-    this.#options.ended()
+  const completion = run()
+  // `next` may not have been called yet
+  completion.catch(() => {})
+  return {
+    async next() {
+      await completion
+      return DONE
+    },
+    async return() {
+      isGone = true
+      scope.abort(null)
+      return DONE
+    },
+    fail(error) {
+      endStream?.(error)
+      scope.abort(error)
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
   }
 }
 
 const NO_ERRORS: FormattedExecutionResult = {}
 
-const ACCEPT = 'application/graphql-response+json, text/event-stream'
+/** A message of this size costs about as much as another call. */
+const BYTES_PER_CALL = 16 * 1024
+
+interface MessageScopeOptions {
+  /** the client's address key */
+  address: string
+  bytes: number
+  /** aborts when the client no longer waits for the answer */
+  gone: AbortSignal
+  markAuthenticated?: () => void
+}
+
+/** The request scope of a message: it counts like a request, but there are no headers to report limits in. */
+export function createMessageScope({
+  address,
+  bytes,
+  gone,
+  markAuthenticated = () => {},
+}: MessageScopeOptions): RequestScope {
+  let ended: (() => void)[] | null = []
+  return {
+    address,
+    weight: 1 + Math.floor(bytes / BYTES_PER_CALL),
+    keepsLease: false,
+    gone,
+    reportLimit() {},
+    onEnd(done) {
+      if (ended) ended.push(done)
+      else done()
+    },
+    end() {
+      const waiting = ended ?? []
+      ended = null
+      for (const done of waiting) done()
+    },
+    markAuthenticated,
+  }
+}

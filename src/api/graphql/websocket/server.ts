@@ -13,11 +13,12 @@ import type { ConnectionLimit } from '../../limits/connection-limit.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { credentialsOf } from './credentials.ts'
 import type { GraphQLExecutor } from './operation.ts'
+import { Peer } from './peer.ts'
 
 export interface WebSocketOptions {
   core: Core
   authenticate: Authenticate
-  engine: GraphQLExecutor
+  yoga: GraphQLExecutor
   connectionLimit: ConnectionLimit
   maxMessageBytes: number
   /** aborts when the server stops */
@@ -35,12 +36,12 @@ const PING_INTERVAL_MS = 10_000
 const STOP_TIMEOUT_MS = 2_000
 
 export function createWebSockets(options: WebSocketOptions): WebSockets {
-  const { core, authenticate, engine, maxMessageBytes: longestMessage, stopping } = options
+  const { core, authenticate, yoga, maxMessageBytes, stopping } = options
   const connections = new Set<Connection>()
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    maxPayload: longestMessage,
+    maxPayload: maxMessageBytes,
     // compression needs more memory per connection than everything else
     perMessageDeflate: false,
     handleProtocols: (offered) => (offered.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false),
@@ -79,14 +80,13 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
       reply.raw.detachSocket(tunnel)
       server.handleUpgrade(raw, tunnel, head, (socket) => {
         const connection = openConnection({
+          core,
+          authenticate,
+          yoga,
           socket,
-          transport: tunnel,
+          peer: new Peer(socket, tunnel),
           headers: credentialsOf({}, raw.headers),
           address: addressKey(ip),
-          authenticate,
-          credentials: core.credentials,
-          engine,
-          log: core.log,
           markAuthenticated: () => options.connectionLimit.markAuthenticated(tunnel),
         })
         added(connection)

@@ -119,9 +119,9 @@ function locateInHeader(
   )
 }
 
-const renderings = new WeakMap<StreamDefinition, Rendering<unknown>>()
+const renderings = new WeakMap<StreamDefinition, Rendering>()
 
-function renderingOf(streamed: StreamDefinition): Rendering<unknown> {
+function renderingOf(streamed: StreamDefinition): Rendering {
   const known = renderings.get(streamed)
   if (known) return known
   const { name, schema } = streamed

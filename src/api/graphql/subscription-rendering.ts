@@ -4,16 +4,15 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { type DocumentNode, type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
-import { seesValues } from '../../../domain/transaction/access.ts'
-import type { Core } from '../../../domain/transaction/context.ts'
-import { Semaphore } from '../../../platform/async/semaphore.ts'
-import type { Log } from '../../../platform/log/log.ts'
-import type { Rendering } from '../../realtime/frames.ts'
-import type { Relay } from '../../realtime/relay.ts'
-import type { GraphQLContext } from '../builder/context.ts'
-import { presentError } from '../builder/errors.ts'
-import { sharedVariables } from './shared-variables.ts'
+import { type DocumentNode, type ExecutionResult, execute, type GraphQLSchema, Kind, visit } from 'graphql'
+import { seesValues } from '../../domain/transaction/access.ts'
+import type { Core } from '../../domain/transaction/context.ts'
+import { Semaphore } from '../../platform/async/semaphore.ts'
+import type { Log } from '../../platform/log/log.ts'
+import type { Rendering } from '../realtime/frames.ts'
+import type { Relay } from '../realtime/relay.ts'
+import type { GraphQLContext } from './builder/context.ts'
+import { errorBody } from './builder/errors.ts'
 
 export interface Operation {
   schema: GraphQLSchema
@@ -40,7 +39,7 @@ setMaxListeners(0, FOREVER)
  * Below a subscription's payload only role, `secrets:read` and workspace of the caller matter. So the subject, which rate
  * limits and tokens use, is not part of the key.
  */
-export function graphqlRendering(operation: Operation): Rendering<unknown> {
+export function graphqlRendering(operation: Operation): Rendering {
   const { schema, document, text, operationName, variables, core, relay } = operation
   const { actor, workspace } = operation.caller
   const rights = [actor.organizationId, workspace.id, actor.role, actor.secretsRead, seesValues(actor)]
@@ -77,8 +76,41 @@ export function resultText({ errors, data }: ExecutionResult, log: Log, requestI
   return JSON.stringify(data === undefined ? { errors: presented } : { errors: presented, data })
 }
 
-function errorBody(error: unknown, log: Log, requestId: string): object {
-  const { extensions, ...body } = presentError(error, log, requestId).toJSON()
-  const { http: _, ...shown } = extensions ?? {}
-  return { ...body, extensions: shown }
+/** The argument with the start position of a stream. */
+const CURSOR_ARGUMENT = 'after'
+
+/**
+ * All variables except those used only as `after` of a subscription's root field, because reconnected clients would
+ * otherwise never share a group again.
+ */
+function sharedVariables(
+  document: DocumentNode,
+  variables: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const cursorVariables = cursorVariablesOf(document)
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => !cursorVariables.has(name)))
+}
+
+const cache = new WeakMap<DocumentNode, ReadonlySet<string>>()
+
+function cursorVariablesOf(document: DocumentNode): ReadonlySet<string> {
+  const found = cache.get(document)
+  if (found) return found
+  const cursorVariables = new Set<string>()
+  for (const definition of document.definitions) {
+    if (definition.kind !== Kind.OPERATION_DEFINITION) continue
+    for (const field of definition.selectionSet.selections)
+      for (const { name, value } of field.kind === Kind.FIELD ? (field.arguments ?? []) : [])
+        if (name.value === CURSOR_ARGUMENT && value.kind === Kind.VARIABLE) cursorVariables.add(value.name.value)
+  }
+  const uses = new Map<string, number>()
+  visit(document, {
+    VariableDefinition: ({ defaultValue }) => (defaultValue ? undefined : false),
+    Variable({ name }) {
+      uses.set(name.value, (uses.get(name.value) ?? 0) + 1)
+    },
+  })
+  for (const name of cursorVariables) if (uses.get(name) !== 1) cursorVariables.delete(name)
+  cache.set(document, cursorVariables)
+  return cursorVariables
 }

@@ -5,28 +5,28 @@
 import type { ServerResponse } from 'node:http'
 import { createSourceEventStream, type ExecutionArgs, type ExecutionResult, type GraphQLError } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import type { Core } from '../../../domain/transaction/context.ts'
-import type { Caller } from '../../../domain/transaction/credential.ts'
-import type { Log } from '../../../platform/log/log.ts'
-import type { RequestScope } from '../../limits/request-scope.ts'
-import { StreamOpenLimit } from '../../limits/stream-open-limit.ts'
-import type { Rendering } from '../../realtime/frames.ts'
-import type { Relay } from '../../realtime/relay.ts'
-import { Stream } from '../../realtime/stream.ts'
-import type { Heartbeat } from '../../sse/heartbeat.ts'
-import { sendSse } from '../../sse/send.ts'
-import { type SseFormat, sseEvent } from '../../sse/sse-format.ts'
-import type { GraphQLContext } from '../builder/context.ts'
-import { graphqlRendering, resultText } from './rendering.ts'
+import type { Core } from '../../domain/transaction/context.ts'
+import type { Caller } from '../../domain/transaction/credential.ts'
+import type { Log } from '../../platform/log/log.ts'
+import type { RequestScope } from '../limits/request-scope.ts'
+import { StreamOpenLimit } from '../limits/stream-open-limit.ts'
+import type { Rendering } from '../realtime/frames.ts'
+import type { Relay } from '../realtime/relay.ts'
+import { Stream } from '../realtime/stream.ts'
+import type { Heartbeat } from '../sse/heartbeat.ts'
+import { sendSse } from '../sse/send.ts'
+import { type SseFormat, sseEvent } from '../sse/sse-format.ts'
+import type { GraphQLContext } from './builder/context.ts'
+import { graphqlRendering, resultText } from './subscription-rendering.ts'
 
 const EVENT_STREAM = 'text/event-stream'
 
 /** Carries the stream through Yoga to the response. Yoga would wrap an AsyncIterable. */
 class StreamResult {
   readonly stream: Stream
-  readonly rendering: Rendering<unknown>
+  readonly rendering: Rendering
   readonly caller: Caller
-  constructor(stream: Stream, rendering: Rendering<unknown>, { actor, workspace, credential }: Caller) {
+  constructor(stream: Stream, rendering: Rendering, { actor, workspace, credential }: Caller) {
     this.stream = stream
     this.rendering = rendering
     this.caller = { actor, workspace, credential }
@@ -41,7 +41,7 @@ export interface StreamContext {
   /** removes Yoga's listeners from the request and its response */
   removeYogaListeners?: () => void
   /** receives the stream if the transport sends it itself; without it the stream is sent as SSE */
-  onStream?: (stream: Stream, rendering: Rendering<unknown>) => void
+  onStream?: (stream: Stream, rendering: Rendering) => void
 }
 
 export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plugin<GraphQLContext, StreamContext> {
