@@ -4,7 +4,6 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { FailureCause } from '../output/failure-cause.ts'
 import { OutputTail } from '../output/lines.ts'
 import { NO_SPACE_MESSAGE, NO_SPACE_OUTPUT } from '../output/no-space.ts'
 import { StepFailure } from '../output/step-failure.ts'
@@ -101,12 +100,10 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
   ): Promise<void> {
     log(`$ ${shown}`)
     const tail = new OutputTail(10, ERROR_LINE)
-    const cause = new FailureCause()
     const [program, ...args] = command
     let full = false
     const exit = await run({ command: program!, args, cwd, env: context.env }, (shown, line) => {
       tail.add(shown)
-      cause.add(shown)
       full ||= NO_SPACE_OUTPUT.test(line)
     })
     if (exit.code === 0) return
@@ -119,7 +116,7 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
       )
     throw new StepFailure(
       phase === 'Install' ? 'INSTALL_FAILED' : 'BUILD_COMMAND_FAILED',
-      cause.prependTo(tail.appendTo(`${phase} command "${shown}" ${how}: the build log has its output.`)),
+      tail.appendToWithFirstError(`${phase} command "${shown}" ${how}: the build log has its output.`),
     )
   }
 }

@@ -4,12 +4,11 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { FailureCause } from '../output/failure-cause.ts'
 import { type OnLine, OutputTail } from '../output/lines.ts'
 import { NO_SPACE_MESSAGE, NO_SPACE_OUTPUT } from '../output/no-space.ts'
 import { StepFailure } from '../output/step-failure.ts'
-import { dockerConfigFolder } from '../process/engine/docker-config.ts'
 import { type Engine, runEngine } from '../process/engine/engine.ts'
+import { dockerConfigFolder } from '../process/engine/logins.ts'
 import { localReference } from '../runtimes/artifact.ts'
 import { writeAuthFile } from './auth-file.ts'
 import { CACHE, type ImageRepository, TAG_PREFIX } from './image-store.ts'
@@ -148,12 +147,10 @@ async function runOrFail(
   env?: Record<string, string>,
 ): Promise<void> {
   const tail = new OutputTail(12)
-  const cause = new FailureCause()
   let full = false
   let why: string | null = null
   const onLine: OnLine = (shown, line) => {
     tail.add(shown)
-    cause.add(shown)
     full ||= NO_SPACE_OUTPUT.test(line)
     why = /^ERROR: (.+)/i.exec(shown)?.[1] ?? why
   }
@@ -166,10 +163,8 @@ async function runOrFail(
     )
   throw new StepFailure(
     'BUILD_COMMAND_FAILED',
-    cause.prependTo(
-      tail.appendTo(
-        `${problem}: ${why ? shorten(why, build.context) : `the build log has the output of ${build.engine.name}`}.`,
-      ),
+    tail.appendToWithFirstError(
+      `${problem}: ${why ? shorten(why, build.context) : `the build log has the output of ${build.engine.name}`}.`,
     ),
   )
 }

@@ -1,8 +1,7 @@
 /** Reads the output of a process line by line, within a budget. Output above it is a flood (README.md). */
 import type { Readable } from 'node:stream'
-import { createLineRenderer, MAX_LINE_CHARACTERS, type RenderedLine } from '../../../output/lines.ts'
+import { createLineRenderer, LineSplitter, MAX_LINE_CHARACTERS, type RenderedLine } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
-import { lastOverprint } from '../../../output/terminal-text.ts'
 import type { Budget } from './budget.ts'
 import { RawTail } from './raw-tail.ts'
 
@@ -14,8 +13,6 @@ const READ_INTERVAL_MS = 5
 const LAST_LINES = 100
 /** lines emitted while a flood continues far above the budget */
 const SAMPLE_LINES = 20
-
-const NEWLINE = 10
 
 export interface LineSink {
   /** `time`: ms since 1970. */
@@ -62,16 +59,10 @@ class BoundedReader {
   readonly #budget: Budget
   readonly #mask: Mask
   readonly #sink: LineSink
-  /** raw bytes of a line; the rest of a longer line is dropped */
-  readonly #maxLineBytes: number
+  readonly #splitter: LineSplitter
   #show: (raw: string, isCut?: boolean) => RenderedLine
-  /** the incomplete last line */
-  #pending: Buffer[] = []
-  #pendingBytes = 0
-  /** the start of the pending line was dropped */
+  /** the start of the incomplete last line was dropped */
   #isCut = false
-  /** dropping the rest of a line that was too long */
-  #skipping = false
   #flood: Flood | null = null
   #ended = false
 
@@ -80,8 +71,10 @@ class BoundedReader {
     this.#mask = mask
     this.#sink = sink
     this.#show = createLineRenderer(mask)
-    // a hidden value that starts in the visible part must fit, at 4 bytes for each UTF-8 character
-    this.#maxLineBytes = 4 * (MAX_LINE_CHARACTERS + mask.maxFormLength)
+    this.#splitter = new LineSplitter(mask, (raw) => {
+      this.#emitLine(raw, Date.now(), this.#isCut)
+      this.#isCut = false
+    })
   }
 
   get isFlooded(): boolean {
@@ -94,52 +87,19 @@ class BoundedReader {
       this.#flood.time = Date.now()
       return
     }
-    let from = 0
-    for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
-      const why = this.#skipping ? null : this.#budget.exceededRate()
-      if (why !== null) {
-        this.#beginFlood(why, chunk.subarray(from))
-        return
-      }
-      this.#add(chunk.subarray(from, to))
-      this.#endLine()
-      from = to + 1
-    }
-    this.#add(chunk.subarray(from))
+    let why: string | null = null
+    const rest = this.#splitter.add(chunk, () => {
+      why = this.#budget.exceededRate()
+      return why !== null
+    })
+    if (rest) this.#beginFlood(why!, rest)
   }
 
   end(): void {
     if (this.#ended) return
     this.#ended = true
     this.#endFlood()
-    if (this.#pendingBytes > 0) this.#endLine()
-  }
-
-  #add(part: Buffer): void {
-    if (this.#skipping || part.length === 0) return
-    this.#pending.push(part)
-    this.#pendingBytes += part.length
-    if (this.#pendingBytes < this.#maxLineBytes) return
-    // a progress bar overwrites its line many times
-    const last = Buffer.from(lastOverprint(Buffer.concat(this.#pending).toString()))
-    this.#pending = [last]
-    this.#pendingBytes = last.length
-    if (last.length < this.#maxLineBytes) return
-    this.#emit()
-    this.#skipping = true
-  }
-
-  #endLine(): void {
-    if (!this.#skipping) this.#emit()
-    this.#skipping = false
-  }
-
-  #emit(): void {
-    const raw = Buffer.concat(this.#pending).subarray(0, this.#maxLineBytes)
-    this.#pending = []
-    this.#pendingBytes = 0
-    this.#emitLine(raw, Date.now(), this.#isCut)
-    this.#isCut = false
+    this.#splitter.end()
   }
 
   /** `outOfFlood`: the dropped part may contain the start of a hidden value. */
@@ -150,9 +110,7 @@ class BoundedReader {
 
   #beginFlood(why: string, rest: Buffer): void {
     const tail = new RawTail()
-    for (const part of [...this.#pending, rest]) tail.add(part)
-    this.#pending = []
-    this.#pendingBytes = 0
+    for (const part of [this.#splitter.takePending(), rest]) tail.add(part)
     const timer = setTimeout(() => this.#endFlood(), FLOOD_MS)
     this.#flood = { why, tail, timer, began: performance.now(), time: Date.now() }
   }
@@ -170,6 +128,6 @@ class BoundedReader {
     for (const line of lines) this.#emitLine(line, time, true)
     this.#isCut = isCut || left > 0
     if (goesOn) this.#beginFlood(why, rest)
-    else this.#add(rest)
+    else this.#splitter.add(rest)
   }
 }
