@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { backoff, sleep } from '../../../../platform/async/retry.ts'
 import { resultWithin } from '../../../../platform/async/time-limit.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import type { FromNetwork, NetworkState, ToNetwork } from '../network/messages.ts'
+import type { FromNetwork, HealthAnswer, NetworkRequest, NetworkState, ToNetwork } from '../network/messages.ts'
 
 /** a network process that ran this long counts as healthy: the back-off starts again */
 const RECOVERED_MS = 10_000
@@ -13,12 +13,6 @@ const APPLIED_MS = 10_000
 const CLOSE_MS = 2000
 /** Limits V8's young generation (MB): V8 does not give back what a burst of requests made it grow by. */
 const MEMORY_OPTIONS = ['--max-semi-space-size=2']
-
-export interface HealthAnswer {
-  host: string
-  /** null: no answer */
-  status: number | null
-}
 
 export interface NetworkLinkOptions {
   /** null: the keeper's account */
@@ -35,17 +29,13 @@ export class NetworkLink {
   node = process.execPath
   readonly #options: NetworkLinkOptions
   readonly #closing = new AbortController()
-  readonly #answers = new Map<number, (answered: HealthAnswer) => void>()
-  readonly #idle = new Map<string, Set<() => void>>()
-  readonly #checks = new Set<() => void>()
+  readonly #pending = new Map<number, (answer: HealthAnswer | null) => void>()
+  readonly #opening = new Set<() => void>()
   #child: ChildProcess | null = null
   #state: NetworkState = { address: null, upstream: null, held: false, ending: [] }
-  #version = 0
-  #applied = 0
   #lastId = 0
   #listening: { port: number; problem: string | null } | null = null
   #tries = 0
-  #closed: () => void = () => undefined
 
   constructor(options: NetworkLinkOptions) {
     this.#options = options
@@ -57,42 +47,33 @@ export class NetworkLink {
     return this.#listening && { ...this.#listening, tries: this.#tries }
   }
 
-  /** Resolves when the network process has applied the changes, or when a restarted one will apply them first. */
+  /** Resolves when the network process has applied the changes. A restarted one gets the whole state first. */
   async setState(changes: Partial<NetworkState>): Promise<void> {
     this.#state = { ...this.#state, ...changes }
-    const version = ++this.#version
-    const sent = this.#apply()
-    // after `leave` no network process is started again
-    if (!sent && this.#closing.signal.aborted) return
-    await resultWithin(
-      APPLIED_MS,
-      this.#waitFor(() => this.#applied >= version),
-    )
+    await resultWithin(APPLIED_MS, this.#request({ do: 'apply', state: this.#state }))
   }
 
   /** Resolves when the address is open. */
   opened(port: number): Promise<void> {
-    return this.#waitFor(() => this.#listening?.port === port && this.#listening.problem === null)
+    return new Promise((resolve) => {
+      const check = () => {
+        if (this.#listening?.port !== port || this.#listening.problem !== null) return
+        this.#opening.delete(check)
+        resolve()
+      }
+      this.#opening.add(check)
+      check()
+    })
   }
 
   /** The status of a GET of `path` on that port of the loopback. */
-  requestHealth(port: number, path: string): Promise<HealthAnswer> {
-    const id = ++this.#lastId
-    return new Promise((resolve) => {
-      this.#answers.set(id, resolve)
-      if (!this.#send({ do: 'ask', id, port, path })) this.#answered(id, { host: '127.0.0.1', status: null })
-    })
+  async requestHealth(port: number, path: string): Promise<HealthAnswer> {
+    return (await this.#request({ do: 'health', port, path })) ?? { host: '127.0.0.1', status: null }
   }
 
   /** Resolves when nothing is in flight to that upstream. */
-  idle(upstream: string): Promise<void> {
-    return new Promise((resolve) => {
-      const others = this.#idle.get(upstream)
-      if (others) return void others.add(resolve)
-      this.#idle.set(upstream, new Set([resolve]))
-      // without a network process no connection is left
-      if (!this.#send({ do: 'watch', upstream })) this.#isIdle(upstream)
-    })
+  async idle(upstream: string): Promise<void> {
+    await this.#request({ do: 'idle', upstream })
   }
 
   /** Stops new connections. The network process is not restarted any more. */
@@ -104,10 +85,7 @@ export class NetworkLink {
   /** Ends the network process and its requests in flight. */
   async close(): Promise<void> {
     this.leave()
-    const closed = new Promise<void>((resolve) => {
-      this.#closed = resolve
-    })
-    if (this.#send({ do: 'close' })) await resultWithin(CLOSE_MS, closed)
+    await resultWithin(CLOSE_MS, this.#request({ do: 'close' }))
     const child = this.#child
     this.#child = null
     child?.kill('SIGKILL')
@@ -136,78 +114,41 @@ export class NetworkLink {
     })
     this.#child = child
     child.on('message', (message: FromNetwork) => this.#onMessage(message))
-    this.#apply()
+    void this.setState({})
     return new Promise((resolve) => {
       child.on('error', ({ message }) => resolve(message))
       child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `exit code ${code}`))
     }).then((how) => {
       if (this.#child === child) this.#child = null
       this.#listening = null
-      for (const id of [...this.#answers.keys()]) this.#answered(id, { host: '127.0.0.1', status: null })
-      for (const upstream of [...this.#idle.keys()]) this.#isIdle(upstream)
-      this.#closed()
+      // a process that is gone has no requests in flight, and can't send any to an earlier upstream
+      for (const resolve of this.#pending.values()) resolve(null)
+      this.#pending.clear()
       return how as string
     })
   }
 
   #onMessage(message: FromNetwork): void {
-    switch (message.said) {
-      case 'applied':
-        this.#applied = message.version
-        break
-      case 'listening': {
-        const { port, problem } = message
-        this.#tries = problem === null ? 0 : this.#tries + 1
-        this.#listening = { port, problem }
-        this.#options.onListening()
-        break
-      }
-      case 'answered':
-        this.#answered(message.id, message)
-        break
-      case 'served':
-        this.#options.onServed()
-        break
-      case 'idle':
-        this.#isIdle(message.upstream)
-        break
-      case 'closed':
-        this.#closed()
-        break
+    if (message.say === 'answer') {
+      this.#pending.get(message.id)?.(message.health)
+      this.#pending.delete(message.id)
+    } else if (message.say === 'served') this.#options.onServed()
+    else {
+      const { port, problem } = message
+      this.#tries = problem === null ? 0 : this.#tries + 1
+      this.#listening = { port, problem }
+      this.#options.onListening()
+      for (const check of this.#opening) check()
     }
-    for (const check of this.#checks) check()
   }
 
-  #answered(id: number, { host, status }: HealthAnswer): void {
-    this.#answers.get(id)?.({ host, status })
-    this.#answers.delete(id)
-  }
-
-  #isIdle(upstream: string): void {
-    for (const resolve of this.#idle.get(upstream) ?? []) resolve()
-    this.#idle.delete(upstream)
-  }
-
-  #apply(): boolean {
-    return this.#send({ do: 'apply', version: this.#version, wanted: this.#state })
-  }
-
-  /** False: no network process runs. */
-  #send(message: ToNetwork): boolean {
-    if (!this.#child?.connected) return false
-    this.#child.send(message, () => undefined)
-    return true
-  }
-
-  #waitFor(holds: () => boolean): Promise<void> {
+  /** Null: the answer to another request than `health`, or no network process runs (any more). */
+  #request(request: NetworkRequest): Promise<HealthAnswer | null> {
     return new Promise((resolve) => {
-      const check = () => {
-        if (!holds()) return
-        this.#checks.delete(check)
-        resolve()
-      }
-      this.#checks.add(check)
-      check()
+      if (!this.#child?.connected) return resolve(null)
+      const id = ++this.#lastId
+      this.#pending.set(id, resolve)
+      this.#child.send({ ...request, id } satisfies ToNetwork, () => undefined)
     })
   }
 }

@@ -1,4 +1,4 @@
-/** What a keeper and its network process say to each other, over the channel between Node processes. */
+/** Messages between a keeper and its network process, over the channel between Node processes. */
 
 /** Where an agent listens, and which start of it that is. */
 export interface Upstream {
@@ -20,22 +20,26 @@ export interface NetworkState {
   ending: string[]
 }
 
-export type ToNetwork =
-  | { do: 'apply'; version: number; wanted: NetworkState }
-  /** Requests `path` on this loopback port. */
-  | { do: 'ask'; id: number; port: number; path: string }
-  /** Asks for `idle`: no request to that upstream is in flight. */
-  | { do: 'watch'; upstream: string }
+/** A GET of a health path on the loopback: who answered, and the status; null: no answer. */
+export interface HealthAnswer {
+  host: string
+  status: number | null
+}
+
+/** Each request gets one answer. */
+export type NetworkRequest =
+  | { do: 'apply'; state: NetworkState }
+  | { do: 'health'; port: number; path: string }
+  /** Answered when no request to that upstream is in flight. */
+  | { do: 'idle'; upstream: string }
   /** Ends all requests in flight. */
   | { do: 'close' }
 
+export type ToNetwork = NetworkRequest & { id: number }
+
 export type FromNetwork =
-  | { said: 'applied'; version: number }
+  | { say: 'answer'; id: number; health: HealthAnswer | null }
   /** `problem`: an error code like EADDRINUSE (attempts continue); null: it listens */
-  | { said: 'listening'; port: number; problem: string | null }
-  /** `status` null: no answer */
-  | { said: 'answered'; id: number; host: string; status: number | null }
+  | { say: 'listening'; port: number; problem: string | null }
   /** there was a request; sent at most once a minute */
-  | { said: 'served' }
-  | { said: 'idle'; upstream: string }
-  | { said: 'closed' }
+  | { say: 'served' }

@@ -4,7 +4,7 @@
  */
 import http from 'node:http'
 import { backoff, sleep } from '../../../../platform/async/retry.ts'
-import type { FromNetwork, NetworkState, ToNetwork } from './messages.ts'
+import type { FromNetwork, HealthAnswer, NetworkState, ToNetwork } from './messages.ts'
 import { AppProxy } from './proxy.ts'
 
 /** Signals to the keeper's process group reach this process, too. It must answer until the keeper ends it. */
@@ -17,7 +17,7 @@ export function runNetwork(): void {
   const proxy = new AppProxy(() => {
     if (performance.now() - served < SERVED_INTERVAL_MS) return
     served = performance.now()
-    send({ said: 'served' })
+    send({ say: 'served' })
   })
   let resume: (() => void) | null = null
   let address: NetworkState['address'] = null
@@ -30,10 +30,10 @@ export function runNetwork(): void {
     for (let tries = 0; address === target; tries++) {
       try {
         await proxy.listen(target.port, target.host)
-        send({ said: 'listening', port: target.port, problem: null })
+        send({ say: 'listening', port: target.port, problem: null })
         return
       } catch (error) {
-        send({ said: 'listening', port: target.port, problem: (error as NodeJS.ErrnoException).code ?? 'unknown' })
+        send({ say: 'listening', port: target.port, problem: (error as NodeJS.ErrnoException).code ?? 'unknown' })
       }
       await sleep(backoff(Math.max(0, tries - 10), 200, 5000))
     }
@@ -53,33 +53,22 @@ export function runNetwork(): void {
     else proxy.stopListening()
   }
 
-  async function onMessage(message: ToNetwork): Promise<void> {
-    switch (message.do) {
-      case 'apply':
-        apply(message.wanted)
-        send({ said: 'applied', version: message.version })
-        break
-      case 'ask':
-        send({ said: 'answered', id: message.id, ...(await requestHealth(message.port, message.path)) })
-        break
-      case 'watch':
-        await proxy.idle(message.upstream)
-        send({ said: 'idle', upstream: message.upstream })
-        break
-      case 'close':
-        await proxy.close()
-        send({ said: 'closed' })
-        break
-    }
+  async function perform(request: ToNetwork): Promise<HealthAnswer | null> {
+    if (request.do === 'health') return requestHealth(request.port, request.path)
+    if (request.do === 'apply') apply(request.state)
+    else if (request.do === 'idle') await proxy.idle(request.upstream)
+    else await proxy.close()
+    return null
   }
 
-  process.on('message', (message: ToNetwork) => void onMessage(message))
+  process.on('message', (request: ToNetwork) => {
+    void perform(request).then((health) => send({ say: 'answer', id: request.id, health }))
+  })
   process.on('disconnect', () => process.exit())
 }
 
-/** Status of GET `path` on this loopback port, and the host that answered. null: no answer. */
-async function requestHealth(port: number, path: string): Promise<{ host: string; status: number | null }> {
-  let answer: { host: string; status: number | null } = { host: '127.0.0.1', status: null }
+async function requestHealth(port: number, path: string): Promise<HealthAnswer> {
+  let answer: HealthAnswer = { host: '127.0.0.1', status: null }
   for (const host of ['127.0.0.1', '::1']) {
     const status = await getStatus(host, port, path)
     if (status === 200) return { host, status }

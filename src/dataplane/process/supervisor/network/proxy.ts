@@ -2,7 +2,7 @@
  * The stable address of a deployment: forwards HTTP, streams and WebSockets to the serving agent.
  * Each request opens a new upstream connection, so every request after a switch reaches the new agent.
  */
-import { once } from 'node:events'
+import { type EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -11,10 +11,8 @@ import { sleep } from '../../../../platform/async/retry.ts'
 import { resultWithin } from '../../../../platform/async/time-limit.ts'
 import { upgradableMessages } from '../../../../platform/http/upgradable.ts'
 import { endBodyProperly, endWebSocketProperly } from './endings.ts'
-import { InFlight } from './in-flight.ts'
+import { protectSessionCookies, removeSessionCookies, removeUpgradeOffers, sanitizeResponse } from './headers.ts'
 import type { Upstream } from './messages.ts'
-import { removeUpgradeOffers, sanitizeResponse } from './sanitize-messages.ts'
-import { protectSessionCookies, removeSessionCookies } from './session-cookies.ts'
 
 /** longest wait of a request while the proxy is paused */
 const MAX_PAUSE_MS = 10_000
@@ -22,6 +20,32 @@ const MAX_PAUSE_MS = 10_000
 const CLOSE_MS = 1000
 const NOTHING_SERVES = 'Nothing is serving this deployment at the moment.'
 const NO_ANSWER = 'The agent did not answer: it may just have stopped. Its deploy log says why.'
+
+/** Counts the requests, streams and WebSockets that are in flight to one upstream. */
+class InFlight {
+  /** the agent is being ended */
+  ending = false
+  #count = 0
+  readonly #waiting = new Set<() => void>()
+
+  /** Counts `exchange`, a response or socket, until it closes. */
+  track(exchange: EventEmitter): void {
+    this.#count++
+    exchange.once('close', () => {
+      this.#count--
+      if (this.#count > 0) return
+      for (const resolve of this.#waiting) resolve()
+      this.#waiting.clear()
+    })
+  }
+
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#count === 0) resolve()
+      else this.#waiting.add(resolve)
+    })
+  }
+}
 
 export class AppProxy {
   readonly #proxy = createProxyServer({ agent: false, xfwd: true })
