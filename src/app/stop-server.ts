@@ -1,7 +1,7 @@
 /** Stops the servers and agents of a DATA_DIR on this machine, without its database. */
 import path from 'node:path'
 import { livingWorkers } from '../dataplane/process/machine/worker-registry.ts'
-import { processIdentity } from '../dataplane/process/processes/process-identity.ts'
+import { processIdentity } from '../dataplane/process/processes/proc.ts'
 import { type Ended, endAgents } from '../dataplane/process/supervisor-client/end-agents.ts'
 import { sleep } from '../platform/async/retry.ts'
 

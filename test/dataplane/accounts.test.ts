@@ -6,10 +6,13 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Accounts, createAccounts } from '../../src/dataplane/process/isolation/accounts.ts'
-import { chooseAccounts } from '../../src/dataplane/process/isolation/choose-accounts.ts'
-import { closeRepositories } from '../../src/dataplane/process/isolation/close-repositories.ts'
+import {
+  chooseAccounts,
+  closeRepositories,
+  isInside,
+  missingCapabilities,
+} from '../../src/dataplane/process/isolation/choose-accounts.ts'
 import { createLayout, ensureFolders } from '../../src/dataplane/process/isolation/layout.ts'
-import { isInside, missingCapabilities } from '../../src/dataplane/process/isolation/uid-range.ts'
 import { needsRoot } from '../support/root.ts'
 
 /** Unique: tests of several checkouts run on one machine. */

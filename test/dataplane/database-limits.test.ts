@@ -5,8 +5,13 @@ import os from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDatabase, databaseUri, dropDatabase } from '../../src/dataplane/process/isolation/database.ts'
-import { createDatabaseAdmin, type DatabaseAdmin } from '../../src/dataplane/process/isolation/database-admin.ts'
+import {
+  createDatabase,
+  createDatabaseAdmin,
+  type DatabaseAdmin,
+  databaseUri,
+  dropDatabase,
+} from '../../src/dataplane/process/isolation/database.ts'
 import { type DatabaseLimitSettings, DatabaseLimits } from '../../src/dataplane/process/isolation/database-limits.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { never } from './support.ts'

@@ -14,9 +14,12 @@ import {
   type Limits,
   type LimitsOptions,
 } from '../../src/dataplane/process/isolation/limits.ts'
-import { NO_LIMITS as NONE, type ResourceLimits } from '../../src/dataplane/process/isolation/resource-limits.ts'
+import {
+  NO_LIMITS as NONE,
+  type ResourceLimits,
+  resourceLimitsOf,
+} from '../../src/dataplane/process/isolation/resource-limits.ts'
 import { signalProcesses } from '../../src/dataplane/process/processes/process-tags.mjs'
-import { resourceLimitsOf } from '../../src/dataplane/process/supervisor-client/resource-limits.ts'
 
 /** an account that is not used on this machine */
 const ACCOUNT = { uid: 61_917, gid: 61_917 }
@@ -60,7 +63,7 @@ interface Started {
 async function start(
   bounds: Partial<ResourceLimits>,
   command: string[],
-  how: Partial<LimitsOptions> & { shell?: string } = {},
+  how: Partial<LimitsOptions> & { shell?: string; account?: typeof ACCOUNT } = {},
 ): Promise<Started> {
   folder ||= fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-limits-'))
   if (how.account) fs.chownSync(folder, how.account.uid, how.account.gid)
@@ -69,7 +72,6 @@ async function start(
     deploymentId: randomUUID(),
     start: '1',
     bounds: { ...NONE, ...bounds },
-    account: null,
     folders: [folder],
     record: groupRecordOf(folder),
     onExceeded: (exceeded, fatal) => said.push({ exceeded, fatal }),
@@ -206,7 +208,7 @@ describe('without control groups', () => {
     'an agent with its own account can’t exceed twice its process limit at any time (skipped when not root)',
     async () => {
       const script = `for i in $(seq 100); do sleep 600 & done; echo over; wait`
-      const how = { controlGroups, account: ACCOUNT, ownAccount: true }
+      const how = { controlGroups, account: ACCOUNT, ownUid: ACCOUNT.uid }
       const { ended, limits } = await start({ processes: 16 }, ['/bin/sh', '-c', script], how)
       const end = await ended
       signalProcesses(processesOf(ACCOUNT.uid), 'SIGKILL')

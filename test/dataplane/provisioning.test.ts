@@ -7,12 +7,13 @@ import os from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createDatabase, dropDatabase } from '../../src/dataplane/process/isolation/database.ts'
 import {
+  createDatabase,
   createDatabaseAdmin,
   type DatabaseAdminTimeouts,
+  dropDatabase,
   PROVISIONING_LOCK_ID,
-} from '../../src/dataplane/process/isolation/database-admin.ts'
+} from '../../src/dataplane/process/isolation/database.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { startProxy, type TcpProxy } from '../support/kubernetes/proxy.ts'
 import { eventually, never } from './support.ts'

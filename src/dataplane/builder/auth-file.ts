@@ -4,8 +4,8 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { dockerConfigFolder, linkDockerConfig, readDockerConfig } from '../process/engine/docker-config.ts'
 import type { Engine } from '../process/engine/engine.ts'
+import { dockerConfigFolder, linkDockerConfig, readDockerConfig } from '../process/engine/logins.ts'
 import type { ImageRepository } from './image-store.ts'
 
 /** Writes `config.json` in `folder`, which docker uses as its configuration folder; returns its path. */

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { type Account, canReach, reachableFolderFor } from '../../platform/postgres/embedded/account.ts'
-import { processIdentity } from '../process/processes/process-identity.ts'
+import { processIdentity } from '../process/processes/proc.ts'
 
 const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
 /** process ids are only comparable within one container */

@@ -4,7 +4,7 @@
  */
 import os from 'node:os'
 import type { Run } from '../../domain/protocol/protocol.ts'
-import { withTimeout } from '../../platform/async/time-limit.ts'
+import { unlessAborted, withTimeout } from '../../platform/async/time-limit.ts'
 import { maskFailures, warnOfShortSecrets } from '../output/mask-failure.ts'
 import { imageOf } from '../runtimes/artifact.ts'
 import { BuildQueue } from '../runtimes/build-queue.ts'
@@ -24,6 +24,7 @@ import { pruneArtifacts } from './artifacts/artifacts.ts'
 import { runBuild } from './build-step.ts'
 import { imageVersion, parseImageReference } from './engine/image-reference.ts'
 import { createDatabase, dropDatabase } from './isolation/database.ts'
+import { withDatabaseProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
 import { prepareContext, prepareFolders } from './machine/app-context.ts'
 import { createMachine, deploymentUrl, type ProcessRuntimeOptions } from './machine/machine.ts'
@@ -32,10 +33,8 @@ import { livingWorkers, registerWorker, releaseDeadWorkers } from './machine/wor
 import { agentPlan, isContainer, keyOf } from './supervisor-client/agent-plan.ts'
 import { prepareImage } from './supervisor-client/container-plan.ts'
 import { type Ended, endAgents, endOrphans } from './supervisor-client/end-agents.ts'
-import { withDatabaseProblem } from './supervisor-client/resource-limits.ts'
 import { SupervisedDeployment } from './supervisor-client/supervised.ts'
 import { supervisorFiles } from './supervisor-client/supervisor-files.ts'
-import { unlessAborted } from './supervisor-client/unless-aborted.ts'
 
 /** A deploy fails with its cause this long before its deadline, because the sweep would end it without one. */
 const DEADLINE_MARGIN_MS = 3000
@@ -164,7 +163,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       }),
 
     async destroy(stepId) {
-      // the abort signal closes its database connections (database-admin.ts)
+      // the abort signal closes its database connections (isolation/database.ts)
       await machine.reaper.kill(stepId)
       calls.abandon(stepId)
     },

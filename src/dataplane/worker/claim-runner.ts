@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } from '../../domain/protocol/protocol.ts'
+import { createSingleflight } from '../../platform/async/batcher.ts'
 import { backoff, retry } from '../../platform/async/retry.ts'
 import { resultWithin } from '../../platform/async/time-limit.ts'
 import { storable } from '../output/terminal-text.ts'
@@ -11,7 +12,6 @@ import { LatestAssignment } from './latest-assignment.ts'
 import { Lease } from './lease.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform-step.ts'
-import { Pruning } from './pruning.ts'
 import { ensureStopped, StuckError } from './stop-step.ts'
 
 export interface ClaimRunnerOptions {
@@ -54,7 +54,9 @@ export class ClaimRunner {
   readonly #lease = new Lease(() => void this.#leaseOver())
   readonly #end = new AbortController()
   readonly #latest: LatestAssignment
-  readonly #pruning: Pruning
+  readonly #prunings = createSingleflight()
+  /** resolves when no pruning runs */
+  #pruned: Promise<void> = Promise.resolve()
   #ready = false
   #active: Active | null = null
   /** the step (id and try) that was started last; it is not started again */
@@ -68,7 +70,7 @@ export class ClaimRunner {
   #finish!: () => void
 
   constructor(options: ClaimRunnerOptions) {
-    const { claim, controlPlane, log, runtime } = options
+    const { claim, controlPlane, log } = options
     this.#options = options
     const fencedClaim = new FencedClaim(controlPlane, claim)
     this.#fencedClaim = fencedClaim
@@ -82,8 +84,6 @@ export class ClaimRunner {
     }
     this.#latest = new LatestAssignment(claim)
     this.#log = log.child({ deploymentId: claim.deployment.id, claimId: claim.claimId })
-    const prune = () => runtime.prune(claim.deployment.id, this.#assignment.keepArtifacts)
-    this.#pruning = new Pruning(prune, this.#log)
     this.#sink = new LogSink(controlPlane, this.#fencedClaim)
     this.over = new Promise((resolve) => {
       this.#finish = resolve
@@ -224,7 +224,15 @@ export class ClaimRunner {
       void this.#reportStopped()
     } else if (step && !(step.id === this.#started?.id && step.tries === this.#started.tries)) this.#begin(step)
     // never prunes after a builder's step: no revision refers to the pushed image yet
-    else if (!step && !builder) this.#pruning.ask()
+    else if (!step && !builder) this.#pruned = this.#prunings('', () => this.#prune())
+  }
+
+  /** Removes unneeded artifacts. Never rejects: the next run retries failures. */
+  async #prune(): Promise<void> {
+    const { runtime } = this.#options
+    await runtime.prune(this.claim.deployment.id, this.#assignment.keepArtifacts).catch((error) => {
+      this.#log.warn({ err: error }, 'Old artifacts could not be removed')
+    })
   }
 
   #begin(assigned: Step): void {
@@ -232,7 +240,7 @@ export class ClaimRunner {
     const abort = new AbortController()
     this.#started = { id: step.id, tries: step.tries }
     const work = async () => {
-      await this.#pruning.done
+      await this.#pruned
       await performStep({
         runtime: this.#options.runtime,
         claim: this.claim,

@@ -100,6 +100,23 @@ export function withHardTimeout<T>(
   }).finally(() => scope.end())
 }
 
+/** Waits for `work`. When the signal aborts, runs `undo` and throws the signal's reason; the work itself continues. */
+export async function unlessAborted<T>(
+  signal: AbortSignal,
+  work: Promise<T>,
+  undo: () => Promise<void> = async () => undefined,
+): Promise<T> {
+  const scope = new AbortScope(signal)
+  try {
+    return await scope.unlessAborted(work)
+  } catch (error) {
+    if (signal.aborted) await undo().catch(() => undefined)
+    throw error
+  } finally {
+    scope.end()
+  }
+}
+
 /** Returns the promise's result, or `undefined` after `ms` or when the signal aborts. The work itself continues. */
 export async function resultWithin<T>(ms: number, promise: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
   const scope = new AbortScope(signal)

@@ -2,12 +2,15 @@
  * Provides the Unix accounts of builds, agents and their network processes. A root server gives each deployment two accounts, so
  * deployments can't reach each other; otherwise all share one. See README.md.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
+import { unlessAborted } from '../../../platform/async/time-limit.ts'
 import type { Account } from '../../../platform/postgres/embedded/account.ts'
+import { killAll } from '../processes/end-group.ts'
+import { processesByUser } from '../processes/proc.ts'
 import type { AccountChoice } from './choose-accounts.ts'
-import { endAccount } from './end-account.ts'
 import { FreedIdCleanup } from './freed-id-cleanup.ts'
 import { closeToOtherAccounts, type Layout } from './layout.ts'
 import {
@@ -20,6 +23,8 @@ import {
   reserveIds,
 } from './reservations.ts'
 import { removeTrees } from './untrusted-trees.ts'
+
+const END_TIMEOUT_MS = 10_000
 
 export interface DeploymentAccounts {
   code: Account | null
@@ -71,7 +76,7 @@ export function createAccounts(
       const reserve = () => reserveIds(ownerOf(deploymentId), range, isPrivate)
       const { code, network } = await reserve().catch(async (error) => {
         if (!(error instanceof NoFreeIdsError) || freedIds().length === 0) throw error
-        await leftBehind.runAll(signal)
+        await unlessAborted(signal, leftBehind.run())
         return reserve()
       })
       return { code: account(code), network: account(network), name: `pilothouse-${code}` }
@@ -98,4 +103,20 @@ const account = (uid: number): Account => ({ uid, gid: uid })
 
 function userName(uid: number): string {
   return execFileSync('id', ['-un', '--', String(uid)], { encoding: 'utf8' }).trim()
+}
+
+/**
+ * Ends all processes of an account, in any group, session or namespace; for root on Linux. A process that forks faster than
+ * /proc can be read is caught by `kill -1`, which the kernel delivers to all at the same time, except the sender. A process
+ * that kills that sender is killed from here. Resolves to false when some processes survive.
+ */
+async function endAccount({ uid, gid }: Account): Promise<boolean> {
+  return killAll(
+    () => processesByUser().get(uid) ?? [],
+    END_TIMEOUT_MS,
+    async () => {
+      const sender = spawn('/bin/sh', ['-c', 'kill -KILL -1'], { uid, gid, cwd: '/', env: {}, stdio: 'ignore' })
+      await once(sender, 'exit').catch(() => undefined)
+    },
+  )
 }

@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { sleep } from '../../../platform/async/retry.ts'
-import { signalProcesses } from '../processes/process-tags.mjs'
+import { killAll } from '../processes/end-group.ts'
 import { type Controller, findControllers, words } from './controllers.ts'
 import type { ResourceLimits } from './resource-limits.ts'
 
@@ -16,6 +16,7 @@ const ABANDONED_AFTER_MS = 600_000
 const CPU_PERIOD_US = 100_000
 /** The kernel can't count more. A higher limit is not set. */
 const MAX_PIDS = 4_194_303
+const KILL_TIMEOUT_MS = 5000
 /** JavaScript prints it without an exponent. No machine has so much memory. */
 const MAX_MEMORY_BYTES = Number.MAX_SAFE_INTEGER - 1_000_000
 
@@ -90,7 +91,7 @@ export class ControlGroup {
 
   /** Sends SIGKILL to all processes in the group. Resolves when they are gone, or after 5 s. */
   async kill(): Promise<void> {
-    await killAll(this.#hierarchies.map(({ folder }) => folder))
+    await killGroups(this.#hierarchies.map(({ folder }) => folder))
   }
 
   /** Kills the remaining processes and removes the group. Never throws. False: it could not be removed. */
@@ -106,7 +107,7 @@ export class ControlGroup {
 /** Kills the processes in these groups and removes them. Never throws. False: a group still exists. */
 export async function removeGroups(folders: string[]): Promise<boolean> {
   if (folders.every((folder) => !fs.existsSync(folder))) return true
-  await killAll(folders)
+  await killGroups(folders)
   // the kernel may count an ended process for a moment longer
   for (let tries = 0; !folders.map(removeFolder).every(Boolean); tries++) {
     if (tries === 20) return false
@@ -197,17 +198,12 @@ function removeAbandoned(parent: string): void {
   }
 }
 
-async function killAll(folders: string[]): Promise<void> {
+async function killGroups(folders: string[]): Promise<void> {
   // without new processes, one round of signals is enough
   for (const folder of folders) write(path.join(folder, 'pids.max'), '0')
   for (const folder of folders) write(path.join(folder, 'cgroup.kill'), '1')
-  const until = performance.now() + 5000
-  for (let wait = 5; performance.now() < until; wait = Math.min(200, wait * 2)) {
-    const left = new Set(folders.flatMap((folder) => words(read({ folder }, 'cgroup.procs')).map(Number)))
-    if (left.size === 0) return
-    signalProcesses([...left], 'SIGKILL')
-    await sleep(wait)
-  }
+  const left = () => [...new Set(folders.flatMap((folder) => words(read({ folder }, 'cgroup.procs')).map(Number)))]
+  await killAll(left, KILL_TIMEOUT_MS)
 }
 
 function removeFolder(folder: string): boolean {

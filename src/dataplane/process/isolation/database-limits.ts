@@ -3,8 +3,7 @@
  * only values that differ are written. README.md explains the reaction to a full database.
  */
 import type { EffectiveSpec, Progress } from '../../../domain/protocol/protocol.ts'
-import { databaseName } from './database.ts'
-import type { DatabaseAdmin, Query } from './database-admin.ts'
+import { type DatabaseAdmin, databaseName, type Query } from './database.ts'
 
 export interface DatabaseLimitSettings {
   /** most connections of one deployment; null: only its `db_max_connections` counts */

@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import { promisify } from 'node:util'
-import { AbortScope } from '../../../platform/async/time-limit.ts'
+import { createSingleflight } from '../../../platform/async/batcher.ts'
 import { publicFolders } from './confinement.ts'
 import { freedIds, releaseFreedIds, withCleanupLock } from './reservations.ts'
 
@@ -20,30 +20,18 @@ const IPCRM_OPTIONS = { shm: '-m', msg: '-q', sem: '-s' }
 
 export class FreedIdCleanup {
   readonly #closing = new AbortController()
-  #running: Promise<void> | null = null
+  readonly #runs = createSingleflight()
   #retry: NodeJS.Timeout | undefined
 
-  /** Cleans all freed ids; joins a cleanup that runs. Resolves when it is done. Never rejects. */
+  /** Resolves after all ids that are freed now were cleaned. Never rejects. */
   run(): Promise<void> {
-    this.#running ??= this.#clean()
-      .catch(() => undefined)
-      .then(() => {
-        this.#running = null
-        if (!this.#closing.signal.aborted) this.#scheduleRetry()
-      })
-    return this.#running
-  }
-
-  /** Resolves after all ids that are freed now were cleaned. Rejects with the signal's reason; the cleanup continues then. */
-  async runAll(signal: AbortSignal): Promise<void> {
-    const scope = new AbortScope(signal)
-    try {
-      // a running cleanup may have started before an id was freed
-      if (this.#running) await scope.unlessAborted(this.#running)
-      await scope.unlessAborted(this.run())
-    } finally {
-      scope.end()
-    }
+    return this.#runs('', async () => {
+      await this.#clean().catch(() => undefined)
+      clearTimeout(this.#retry)
+      if (this.#closing.signal.aborted || freedIds().length === 0) return
+      this.#retry = setTimeout(() => void this.run(), RETRY_MS)
+      this.#retry.unref()
+    })
   }
 
   close(): void {
@@ -59,13 +47,6 @@ export class FreedIdCleanup {
       const left = await removeFilesOf(uids, signal)
       await releaseFreedIds(uids.filter((uid) => !left.has(uid)))
     }, signal)
-  }
-
-  #scheduleRetry(): void {
-    clearTimeout(this.#retry)
-    if (freedIds().length === 0) return
-    this.#retry = setTimeout(() => void this.run(), RETRY_MS)
-    this.#retry.unref()
   }
 }
 

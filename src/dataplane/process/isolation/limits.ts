@@ -1,7 +1,6 @@
 /** Enforces the limits of one start of an agent, by the kernel or by a watch (README.md). */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
-import type { Account } from '../../../platform/postgres/embedded/account.ts'
 import { ControlGroup } from './control-group.ts'
 import { type Exceeded, fileTooLarge, outOfHeap, tooManyProcesses } from './exceeded.ts'
 import { FolderWatch } from './folder-watch.ts'
@@ -16,9 +15,8 @@ export interface LimitsOptions {
   /** id of this start */
   start: string
   bounds: ResourceLimits
-  account: Account | null
-  /** True: no other deployment uses the account, so its processes can be found by it. */
-  ownAccount?: boolean
+  /** account that no other deployment uses, so its processes can be found by it; null: others share its account */
+  ownUid?: number | null
   /** False: never creates a control group. Default: true. */
   controlGroups?: boolean
   /** folders that the agent may fill */
@@ -75,7 +73,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       }
       watch = new Watch({
         leader: pid,
-        uid: options.ownAccount && options.account ? options.account.uid : null,
+        uid: options.ownUid ?? null,
         bounds,
         group,
         folders: folderWatch(options),
@@ -100,11 +98,11 @@ function folderWatch({ folders, bounds: { diskMb, fileMb } }: LimitsOptions): Fo
 }
 
 /** `ulimit -f` counts blocks of 512 bytes (POSIX). Shells name the process limit `-u` or `-p`. */
-function prelude({ bounds, ownAccount }: LimitsOptions, group: ControlGroup | null): string {
+function prelude({ bounds, ownUid }: LimitsOptions, group: ControlGroup | null): string {
   const { fileMb, processes } = bounds
   const file = fileMb === null ? '' : `ulimit -f ${Math.max(1, Math.round((fileMb * 1e6) / 512))} 2>/dev/null; `
   // a replaced agent that drains counts, too: it has the same account
-  const max = ownAccount && processes !== null && !group?.has('pids') ? processes * 2 : null
+  const max = ownUid && processes !== null && !group?.has('pids') ? processes * 2 : null
   const count = max === null ? '' : `ulimit -u ${max} 2>/dev/null || ulimit -p ${max} 2>/dev/null; `
   return file + count
 }

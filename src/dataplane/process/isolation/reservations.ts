@@ -8,7 +8,11 @@ import path from 'node:path'
 import { StepFailure } from '../../output/step-failure.ts'
 import { processesByUser } from '../processes/proc.ts'
 import { withMachineLock } from './machine-lock.ts'
-import type { UidRange } from './uid-range.ts'
+
+export interface UidRange {
+  low: number
+  high: number
+}
 
 const FOLDER = '/var/lib/pilothouse/uids'
 

@@ -5,6 +5,7 @@
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import { promisify } from 'node:util'
+import { allProcesses, type ProcessStat, readProc } from '../processes/proc.ts'
 
 export interface Usage {
   pids: number[]
@@ -14,11 +15,7 @@ export interface Usage {
   tasks: number
 }
 
-interface Process {
-  pid: number
-  parent: number
-  session: number
-}
+type Process = Pick<ProcessStat, 'pid' | 'parent' | 'session'>
 
 /** `uid`: account of this agent only; null: other agents share it. */
 export async function usageOf(leader: number, uid: number | null): Promise<Usage> {
@@ -27,30 +24,22 @@ export async function usageOf(leader: number, uid: number | null): Promise<Usage
 
 /** Bytes with each shared page counted once, on Linux. More expensive than `usageOf`. */
 export function proportionalBytes({ pids, memory }: Usage): number {
-  return process.platform === 'linux' ? sumProportional(pids) : memory
-}
-
-function sumProportional(pids: number[]): number {
-  let bytes = 0
-  for (const pid of pids) {
-    const text = read(`/proc/${pid}/smaps_rollup`)
-    bytes += kilobytes(text, 'Pss') + kilobytes(text, 'SwapPss')
-  }
-  return bytes
+  if (process.platform !== 'linux') return memory
+  const rollups = pids.map((pid) => readProc(`${pid}/smaps_rollup`))
+  return rollups.reduce((sum, text) => sum + kilobytes(text, 'Pss') + kilobytes(text, 'SwapPss'), 0)
 }
 
 function fromProc(leader: number, uid: number | null): Usage {
-  const all = fs.readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (statOf(Number(name)) ?? []) : []))
+  const uidOf = (pid: number) => fs.statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid
   // processes that lost their parent; a build under the same account still has one
-  const pids = processTree(leader, all, ({ pid, parent }) => uid !== null && parent === 1 && uidOf(pid) === uid)
-  let memory = 0
-  let tasks = 0
-  for (const pid of pids) {
-    const text = read(`/proc/${pid}/status`)
-    memory += kilobytes(text, 'VmRSS') + kilobytes(text, 'VmSwap')
-    tasks += Number(/^Threads:\s+(\d+)/m.exec(text)?.[1] ?? 0)
+  const isLost = ({ pid, parent }: Process) => uid !== null && parent === 1 && uidOf(pid) === uid
+  const pids = processTree(leader, allProcesses(), isLost)
+  const statuses = pids.map((pid) => readProc(`${pid}/status`))
+  return {
+    pids,
+    memory: statuses.reduce((sum, text) => sum + kilobytes(text, 'VmRSS') + kilobytes(text, 'VmSwap'), 0),
+    tasks: statuses.reduce((sum, text) => sum + Number(/^Threads:\s+(\d+)/m.exec(text)?.[1] ?? 0), 0),
   }
-  return { pids, memory, tasks }
 }
 
 /** macOS: resident memory only; compressed and swapped pages are missing. */
@@ -72,25 +61,6 @@ function processTree(leader: number, all: Process[], isLost: (process: Process) 
     for (const { pid, parent } of all) if (found.has(parent)) found.add(pid)
   }
   return [...found]
-}
-
-function statOf(pid: number): Process | null {
-  const stat = read(`/proc/${pid}/stat`)
-  // fields: pid (name) state parent group session …; the name may contain spaces and parentheses
-  const [, parent, , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return stat === '' ? null : { pid, parent: Number(parent), session: Number(session) }
-}
-
-function uidOf(pid: number): number | null {
-  return fs.statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid ?? null
-}
-
-function read(file: string): string {
-  try {
-    return fs.readFileSync(file, 'latin1')
-  } catch {
-    return '' // the process has ended
-  }
 }
 
 const kilobytes = (text: string, name: string) =>

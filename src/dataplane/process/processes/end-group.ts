@@ -1,6 +1,6 @@
 /** Ends a process group, including processes that left it, and waits until all are gone. */
 import { sleep } from '../../../platform/async/retry.ts'
-import { processesInGroup } from './proc.ts'
+import { allProcesses, isRunning } from './proc.ts'
 import { signalProcesses, taggedProcesses } from './process-tags.mjs'
 
 export interface GroupId {
@@ -45,7 +45,7 @@ function escapedFrom({ tag }: GroupId): number[] {
 function isGroupAlive(group: number): boolean {
   if (!signalGroup(group, 0)) return false
   if (process.platform !== 'linux') return true
-  return processesInGroup(group).some(({ state }) => state !== 'Z' && state !== 'X')
+  return allProcesses().some((stat) => stat.group === group && isRunning(stat))
 }
 
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
@@ -53,5 +53,25 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
     return process.kill(-group, signal)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/**
+ * Sends SIGKILL until `find` finds no process, and calls `also` after each round. Resolves to false when some are left after
+ * `ms`: a process that waits for a disk ends late.
+ */
+export async function killAll(
+  find: () => number[],
+  ms: number,
+  also: () => Promise<void> = async () => undefined,
+): Promise<boolean> {
+  const until = performance.now() + ms
+  for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
+    const left = find()
+    if (left.length === 0) return true
+    if (performance.now() > until) return false
+    signalProcesses(left, 'SIGKILL')
+    await also()
+    await sleep(wait)
   }
 }

@@ -1,26 +1,20 @@
 /** Finds the TCP ports that an agent listens on, for the error message of an agent that does not answer on PORT. */
 import fs from 'node:fs'
-import { processesInGroup } from './proc.ts'
+import { allProcesses, readProc } from './proc.ts'
 
-/** Listening ports of a process group, ascending; null: unknown (not Linux). Never throws. */
+/** Listening ports of a process group, ascending; null: unknown (not Linux). */
 export function listeningPorts(group: number): number[] | null {
   if (process.platform !== 'linux') return null
-  try {
-    const pids = processesInGroup(group).map(({ pid }) => pid)
-    return [...new Set(portsOf(pids))].sort((a, b) => a - b)
-  } catch {
-    return null
-  }
+  const pids = allProcesses().flatMap((stat) => (stat.group === group ? stat.pid : []))
+  return [...new Set(portsOf(pids))].sort((a, b) => a - b)
 }
 
 const LISTEN = '0A'
 
-function portsOf(pids: readonly string[]): number[] {
+function portsOf(pids: readonly number[]): number[] {
   const sockets = new Set(pids.flatMap(socketsOf))
   if (sockets.size === 0) return []
-  const lines = ['tcp', 'tcp6'].flatMap(
-    (table) => unlessGone(() => fs.readFileSync(`/proc/net/${table}`, 'utf8'))?.split('\n') ?? [],
-  )
+  const lines = ['tcp', 'tcp6'].flatMap((table) => readProc(`net/${table}`).split('\n'))
   return lines.flatMap((line) => {
     // columns: number, local address as hex `ADDRESS:PORT`, remote address, state, …; the tenth is the inode
     const columns = line.trim().split(/\s+/)
@@ -29,10 +23,9 @@ function portsOf(pids: readonly string[]): number[] {
   })
 }
 
-function socketsOf(pid: string): string[] {
+function socketsOf(pid: number): string[] {
   const folder = `/proc/${pid}/fd`
-  const files = unlessGone(() => fs.readdirSync(folder)) ?? []
-  return files.flatMap((file) => {
+  return (unlessGone(() => fs.readdirSync(folder)) ?? []).flatMap((file) => {
     const target = unlessGone(() => fs.readlinkSync(`${folder}/${file}`)) ?? ''
     return /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? []
   })

@@ -1,48 +1,74 @@
 /** Reads process data from /proc, see proc(5). Other systems have no /proc: results are empty or null. */
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 
 export interface ProcessStat {
+  pid: number
   /** one letter: R running, S sleeping, Z zombie, … */
   state: string
+  parent: number
   group: number
+  session: number
   /** kernel start time; process ids are reused */
   started: string
 }
 
-export function processStat(pid: number | string): ProcessStat | null {
+/** Text of a file below /proc; '' when the process is gone or hidden. */
+export function readProc(file: string): string {
   try {
-    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // pid (name) state parent group …; the name can contain spaces and parentheses
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return { state: fields[0] ?? '', group: Number(fields[2]), started: fields[19] ?? '' }
+    return fs.readFileSync(`/proc/${file}`, 'latin1')
   } catch {
-    return null
+    return ''
   }
 }
 
-export function processesInGroup(group: number): (ProcessStat & { pid: string })[] {
-  return fs.readdirSync('/proc').flatMap((pid) => {
-    const stat = /^\d+$/.test(pid) ? processStat(pid) : null
-    return stat?.group === group ? [{ pid, ...stat }] : []
-  })
+const processIds = (): number[] =>
+  process.platform === 'linux'
+    ? fs
+        .readdirSync('/proc')
+        .filter((name) => /^\d+$/.test(name))
+        .map(Number)
+    : []
+
+export function processStat(pid: number): ProcessStat | null {
+  const text = readProc(`${pid}/stat`)
+  // pid (name) state parent group session …; the name can contain spaces and parentheses
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const [parent = 0, group = 0, session = 0] = fields.slice(1, 4).map(Number)
+  return text === '' ? null : { pid, state: fields[0] ?? '', parent, group, session, started: fields[19] ?? '' }
 }
+
+export const allProcesses = (): ProcessStat[] => processIds().flatMap((pid) => processStat(pid) ?? [])
 
 /** Processes by uid, without zombies. A process is listed under each uid that it runs as or can switch to. */
 export function processesByUser(): Map<number, number[]> {
   const found = new Map<number, number[]>()
-  for (const name of fs.readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    for (const uid of usersOf(name)) found.set(uid, [...(found.get(uid) ?? []), Number(name)])
+  for (const pid of processIds()) {
+    const status = readProc(`${pid}/status`)
+    if (/^State:\s+[ZX]/m.test(status)) continue
+    const uids = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number)
+    for (const uid of new Set(uids)) found.set(uid, [...(found.get(uid) ?? []), pid])
   }
   return found
 }
 
-function usersOf(pid: string): Set<number> {
+/** Start time of a process as one word, unique for its process id on this machine; null: the process is gone. */
+export function processIdentity(pid: number): string | null {
+  if (process.platform !== 'linux') return identityFromPs(pid)
+  const stat = processStat(pid)
+  // a zombie no longer runs; the kernel counts start times from boot, so the boot id is part of the identity
+  return stat && isRunning(stat) ? `${readProc('sys/kernel/random/boot_id').trim()}:${stat.started}` : null
+}
+
+export const isRunning = ({ state }: ProcessStat): boolean => state !== 'Z' && state !== 'X'
+
+function identityFromPs(pid: number): string | null {
   try {
-    const status = fs.readFileSync(`/proc/${pid}/status`, 'latin1')
-    if (/^State:\s+[ZX]/m.test(status)) return new Set()
-    return new Set(/^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number))
+    const output = execFileSync('/bin/ps', ['-o', 'lstart=', '-p', String(pid)], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    return String(output).trim().replaceAll(/\s+/g, '-') || null
   } catch {
-    return new Set() // the process is gone
+    return null
   }
 }

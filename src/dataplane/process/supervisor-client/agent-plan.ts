@@ -1,17 +1,20 @@
 /** Makes the plan that a supervisor needs to start a revision's agent at any time without a server. */
 
+import path from 'node:path'
 import type { EffectiveSpec, RevisionWork } from '../../../domain/protocol/protocol.ts'
 import { DEFAULT_HEALTH_PATH, healthPathOf } from '../../../domain/values/health-path.ts'
 import { imageOf, namesImage } from '../../runtimes/artifact.ts'
 import type { RevisionLog } from '../../runtimes/runtime.ts'
-import { readArtifact } from '../artifacts/artifacts.ts'
-import { openEnvironment } from '../artifacts/virtual-environment.ts'
+import { agentServerFolder } from '../artifacts/agent-servers.ts'
+import { type Artifact, artifactLost, readArtifact } from '../artifacts/artifacts.ts'
+import { followsSource, SOURCE_VARIABLE } from '../artifacts/editable-installs.ts'
+import { environmentVariables, openEnvironment } from '../artifacts/virtual-environment.ts'
+import type { Layout } from '../isolation/layout.ts'
+import { resourceLimitsOf } from '../isolation/resource-limits.ts'
 import { prepareContext } from '../machine/app-context.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
 import { containerProgram } from './container-plan.ts'
-import { resourceLimitsOf } from './resource-limits.ts'
-import { startScript } from './start-script.ts'
 
 /** Identifies one deploy, also of the same revision. */
 export const keyOf = ({ id, attempt }: RevisionWork): string => `${id}.${attempt}`
@@ -57,3 +60,36 @@ function planHealthPath({ secrets }: RevisionWork, built?: string): Pick<AgentPl
   const healthPath = healthPathOf(secrets, built)
   return healthPath === DEFAULT_HEALTH_PATH ? {} : { healthPath }
 }
+
+interface StartScript {
+  /** below the tree: where the script runs */
+  folder: string
+  prestart: string | null
+  start: string
+  env: Record<string, string>
+}
+
+/** `env`: the agent's, with its PATH. Throws StepFailure (`artifactLost`) when its agent server was removed. */
+function startScript(layout: Layout, artifact: Artifact, env: Record<string, string>): StartScript {
+  const { folder, prestart, start, environment, agentServer = null, graphConfig = null, importable = [] } = artifact
+  const server = agentServer === null ? null : agentServerFolder(layout, agentServer)
+  if (agentServer !== null && !server) throw artifactLost()
+  const programs = server && !environment ? `${env.PATH}:${path.join(server, 'node_modules/.bin')}` : (env.PATH ?? '')
+  // PYTHONUNBUFFERED shows output immediately
+  const python = environment ? { PYTHONUNBUFFERED: '1', ...environmentVariables(environment, programs) } : {}
+  const inTree = (at: string) => `"$PWD"/${quoted(path.posix.relative(folder, at) || '.')}`
+  // the run folder is known only when the script runs
+  const exported = [
+    ...(environment && followsSource(environment) ? [`${SOURCE_VARIABLE}=${inTree('.')}`] : []),
+    ...(server && graphConfig ? [`GRAPH_CONFIG=${inTree(graphConfig)}`] : []),
+    ...(importable.length > 0 ? [`PYTHONPATH=${importable.map(inTree).join(':')}\${PYTHONPATH:+:$PYTHONPATH}`] : []),
+  ]
+  return {
+    folder,
+    prestart,
+    start: exported.length > 0 ? `export ${exported.join(' ')}; ${start}` : start,
+    env: { ...env, PATH: programs, ...python },
+  }
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

@@ -7,7 +7,7 @@ import { StepFailure } from '../../output/step-failure.ts'
 import type { RevisionLog } from '../../runtimes/runtime.ts'
 import { type Engine, runEngine } from '../engine/engine.ts'
 import type { ImageReference } from '../engine/image-reference.ts'
-import { withPullCredentials } from '../engine/pull-credentials.ts'
+import { withPullCredentials } from '../engine/logins.ts'
 import type { Machine } from '../machine/machine.ts'
 
 export interface Image {

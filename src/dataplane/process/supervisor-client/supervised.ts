@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs'
 import type { Health, Progress } from '../../../domain/protocol/protocol.ts'
+import { unlessAborted } from '../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtimes/runtime.ts'
 import type { Machine } from '../machine/machine.ts'
@@ -15,7 +16,6 @@ import { type DesiredState, hashOf, isOtherAttempt, type Prepared, usedIn } from
 import { foreignHealth, isStarting, notServing, problemOf, queuedProgress } from './health.ts'
 import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
 import { isForeign, SupervisorLink, understands } from './supervisor-link.ts'
-import { unlessAborted } from './unless-aborted.ts'
 import { WorkLoop } from './work-loop.ts'
 
 /** includes the time that the supervisor waits for another program to free the port */

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { readOrCreate, writeAtomically } from '../../../platform/files/atomic-file.ts'
-import { processIdentity } from '../processes/process-identity.ts'
+import { lockHolder } from '../processes/supervisor-locks.ts'
 
 export interface SupervisorFiles {
   folder: string
@@ -110,9 +110,8 @@ export function readSecret(dataDir: string): string | null {
 
 /** Kills a supervisor that does not answer. The next supervisor ends its leftover processes. */
 export function killSupervisor({ lock }: SupervisorFiles): void {
-  const [, pid, started] = /^(\d+) (\S+)\n/.exec(fs.readFileSync(lock, 'utf8')) ?? []
-  // another process may have this pid by now
-  if (pid !== undefined && processIdentity(Number(pid)) === started) process.kill(Number(pid), 'SIGKILL')
+  const holder = lockHolder(lock)
+  if (typeof holder === 'number') process.kill(holder, 'SIGKILL')
 }
 
 /** Time of the last request, with a precision of a minute, in ms of Date.now(); 0: unknown. */

@@ -2,14 +2,16 @@
  * Finds or starts the supervisor of one deployment and connects to it under the claim's token.
  * Raises a token that is too low while the lease is valid: the database was restored from a backup.
  */
+
+import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { sleep } from '../../../platform/async/retry.ts'
 import type { LeasedClaim } from '../../runtimes/runtime.ts'
 import { prepareFolders } from '../machine/app-context.ts'
 import type { Machine } from '../machine/machine.ts'
+import { supervisorProgram } from '../machine/supervisor-program.ts'
 import { type AgentPlan, PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
 import { Connection, type ConnectionEvents, StaleToken, SupervisorSilent, SupervisorUnavailable } from './connection.ts'
-import { startSupervisor } from './start-supervisor.ts'
 import {
   isNewestToken,
   makeSupervisorFolder,
@@ -159,4 +161,33 @@ function notStarted(errors: string): Error {
   return new SupervisorUnavailable(
     `The supervisor of this deployment could not be started: ${printed || 'it does not listen'}`,
   )
+}
+
+/** Resolves when the process has its configuration, before it listens. `errors`: file for its stderr. */
+async function startSupervisor(
+  dataDir: string,
+  config: SupervisorConfig,
+  errors: string,
+  { node, searchPath }: Pick<Machine, 'node' | 'searchPath'>,
+): Promise<void> {
+  const { file } = await supervisorProgram(dataDir)
+  const out = fs.openSync(errors, 'w', 0o600)
+  try {
+    const child = spawn(node, [file], {
+      // inherits no folder or environment of the server, so that both can be removed
+      cwd: '/',
+      env: { PATH: searchPath },
+      detached: true,
+      stdio: ['pipe', 'ignore', out],
+    })
+    await new Promise<void>((resolve, reject) => {
+      child.on('error', reject)
+      // it ended early; the caller notices that it does not listen
+      child.stdin!.on('error', () => resolve())
+      child.stdin!.end(`${JSON.stringify(config)}\n`, () => resolve())
+    })
+    child.unref()
+  } finally {
+    fs.closeSync(out)
+  }
 }

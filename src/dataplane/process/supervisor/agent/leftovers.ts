@@ -1,17 +1,17 @@
 /** Ends leftover processes: those of a killed keeper, and those that an agent has hidden from its supervisor. */
-import fs from 'node:fs'
-import { sleep } from '../../../../platform/async/retry.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import { isReserved } from '../../isolation/reservations.ts'
-import { processesByUser } from '../../processes/proc.ts'
-import { SUPERVISOR_VARIABLE, signalProcesses, TAG_VARIABLE, taggedProcesses } from '../../processes/process-tags.mjs'
+import { killAll } from '../../processes/end-group.ts'
+import { processesByUser, readProc } from '../../processes/proc.ts'
+import { SUPERVISOR_VARIABLE, TAG_VARIABLE, taggedProcesses } from '../../processes/process-tags.mjs'
 
 /** time for killed processes to disappear */
 const KILL_TIMEOUT_MS = 5000
 
 /** Kills all processes with this supervisor's tag. Resolves when they have ended or the time is over. */
 export async function endLeftovers(tag: string): Promise<void> {
-  await killAll(() => taggedProcesses(new Set([tag]), SUPERVISOR_VARIABLE).filter((pid) => pid !== process.pid))
+  const find = () => taggedProcesses(new Set([tag]), SUPERVISOR_VARIABLE).filter((pid) => pid !== process.pid)
+  await killAll(find, KILL_TIMEOUT_MS)
 }
 
 /** Whether the account belongs to one deployment only. */
@@ -40,25 +40,11 @@ export class RunningAgents {
 /** Kills all processes of a deployment's own account, except builds. */
 async function endRest(account: Account | null): Promise<void> {
   if (!hasOwnAccount(account)) return
-  await killAll(() => (processesByUser().get(account.uid) ?? []).filter((pid) => !isBuild(pid)))
+  await killAll(() => (processesByUser().get(account.uid) ?? []).filter((pid) => !isBuild(pid)), KILL_TIMEOUT_MS)
 }
 
 /** A process that only pretends to be a build ends when its deployment is deleted. */
 function isBuild(pid: number): boolean {
-  try {
-    const environment = `\0${fs.readFileSync(`/proc/${pid}/environ`, 'latin1')}`
-    return environment.includes(`\0${TAG_VARIABLE}=`) && !environment.includes(`\0${SUPERVISOR_VARIABLE}=`)
-  } catch {
-    return false // it is gone
-  }
-}
-
-async function killAll(find: () => number[]): Promise<void> {
-  const until = performance.now() + KILL_TIMEOUT_MS
-  for (let wait = 10; performance.now() < until; wait = Math.min(200, wait * 1.5)) {
-    const left = find()
-    if (left.length === 0) return
-    signalProcesses(left, 'SIGKILL')
-    await sleep(wait)
-  }
+  const environment = `\0${readProc(`${pid}/environ`)}`
+  return environment.includes(`\0${TAG_VARIABLE}=`) && !environment.includes(`\0${SUPERVISOR_VARIABLE}=`)
 }

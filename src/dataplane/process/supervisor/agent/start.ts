@@ -16,7 +16,6 @@ import type { Output } from '../output/output.ts'
 import type { AgentPlan } from '../protocol.ts'
 import type { RunningAgents } from './leftovers.ts'
 import { type AgentProcess, type Ended, startProcess } from './process.ts'
-import { notReadyInTime, notReadyYet, type Observation } from './readiness.ts'
 
 const PORT_CHECK_INTERVAL_MS = 2000
 
@@ -149,4 +148,33 @@ export function whyEnded({ exit, exceeded, explained }: Ended): Progress {
   if (exceeded) return exceeded
   const message = explained(`The agent ${describeExit(exit)}`).split('\n', 1)[0]!
   return { reason: ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED', message }
+}
+
+interface Observation {
+  /** value of PORT; the agent must listen on it */
+  port: number
+  /** path of the health check */
+  path: string
+  /** status of the last answer; null: no answer yet */
+  lastStatus: number | null
+  /** ports that its processes listen on; null: unknown */
+  listening: readonly number[] | null
+}
+
+function notReadyYet(observed: Observation): string {
+  return observed.lastStatus === null
+    ? `GET ${observed.path} is not answered yet: the agent has to listen on the port in PORT (${observed.port})${portHint(observed)}.`
+    : `GET ${observed.path} is answered with ${observed.lastStatus}: the agent is ready when that is 200.`
+}
+
+function notReadyInTime(observed: Observation): string {
+  return observed.lastStatus === null
+    ? `GET ${observed.path} was not answered in time: the agent has to listen on the port in PORT${portHint(observed)}.`
+    : `GET ${observed.path} was still answered with ${observed.lastStatus} when the time was up: 200 says that the agent is ready.`
+}
+
+function portHint({ port, listening }: Observation): string {
+  if (listening === null) return ''
+  if (listening.includes(port)) return '; it listens there and does not answer'
+  return listening.length === 0 ? '; it listens on none' : `; it listens on ${listening.join(', ')} instead`
 }

@@ -11,7 +11,6 @@ import {
   type Welcome,
 } from '../protocol.ts'
 import type { Fence } from './fence.ts'
-import { LineSplitter } from './line-splitter.ts'
 
 /** A hello is short; a plan has all secrets of a revision. */
 const MAX_LINE_BYTES = { unknown: 8192, known: 32_000_000 }
@@ -33,6 +32,31 @@ export interface ConnectionOptions {
   perform(request: Request, connection: Connection): Promise<Outcome>
   /** Called after a valid hello, and after a token newer than all before. */
   onToken(connection: Connection): void
+}
+
+const NEWLINE = 10
+
+/** Splits the bytes of a connection into lines of limited length. */
+class LineSplitter {
+  #parts: Buffer[] = []
+  #length = 0
+
+  /** Returns the complete lines; null: a line is longer than `maxBytes`. */
+  push(chunk: Buffer, maxBytes: number): string[] | null {
+    const lines: string[] = []
+    let from = 0
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      this.#parts.push(chunk.subarray(from, at))
+      if (this.#length + at - from > maxBytes) return null
+      lines.push(Buffer.concat(this.#parts).toString())
+      this.#parts = []
+      this.#length = 0
+      from = at + 1
+    }
+    this.#parts.push(chunk.subarray(from))
+    this.#length += chunk.length - from
+    return this.#length > maxBytes ? null : lines
+  }
 }
 
 export class Connection {

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { sleep } from '../../../../platform/async/retry.ts'
 import { writeAtomically } from '../../../../platform/files/atomic-file.ts'
-import { processIdentity } from '../../processes/process-identity.ts'
+import { lockHolder, ownLock } from '../../processes/supervisor-locks.ts'
 
 /** wait for a keeper that is ending */
 const LOCK_TIMEOUT_MS = 2000
@@ -14,26 +14,22 @@ export interface Lock {
   release(): void
 }
 
-const UNREADABLE = 'unreadable'
-
 /** Null: another keeper has the lock. */
 export async function takeLock(folder: string): Promise<Lock | null> {
-  const own = `${process.pid} ${processIdentity(process.pid)}\n`
   const file = path.join(folder, 'lock')
   const until = performance.now() + LOCK_TIMEOUT_MS
   for (; performance.now() < until; await sleep(10 + 40 * Math.random())) {
-    if (isHeld(read(file))) continue
+    if (lockHolder(file) !== null) continue
     // only one process may remove a dead keeper's lock: it announces that, and goes on if it sees no other announcement
     const announced = path.join(folder, `taking-${process.pid}`)
-    writeAtomically(announced, own)
+    writeAtomically(announced, ownLock())
     try {
-      if (othersTake(folder, path.basename(announced))) continue
-      if (isHeld(read(file))) continue
+      if (othersTake(folder, path.basename(announced)) || lockHolder(file) !== null) continue
       fs.rmSync(file, { force: true })
       fs.linkSync(announced, file)
       return {
-        held: () => [own, UNREADABLE].includes(read(file) ?? ''),
-        release: () => read(file) === own && fs.rmSync(file, { force: true }),
+        held: () => [process.pid, 'unknown'].includes(lockHolder(file) ?? 0),
+        release: () => lockHolder(file) === process.pid && fs.rmSync(file, { force: true }),
       }
     } finally {
       fs.rmSync(announced, { force: true })
@@ -45,24 +41,7 @@ export async function takeLock(folder: string): Promise<Lock | null> {
 /** A process that announces itself after us sees our announcement. So of two processes at least one waits. */
 function othersTake(folder: string, own: string): boolean {
   const others = fs.readdirSync(folder).filter((name) => /^taking-\d+$/.test(name) && name !== own)
-  const [living, dead] = [true, false].map((alive) =>
-    others.filter((name) => isHeld(read(path.join(folder, name))) === alive),
-  )
-  for (const name of dead!) fs.rmSync(path.join(folder, name), { force: true })
-  return living!.length > 0
-}
-
-function isHeld(text: string | null): boolean {
-  if (text === UNREADABLE) return true
-  const [, pid, started] = /^(\d+) (\S+)\n/.exec(text ?? '') ?? []
-  return pid !== undefined && processIdentity(Number(pid)) === started
-}
-
-/** Null: the file does not exist. */
-function read(file: string): string | null {
-  try {
-    return fs.readFileSync(file, 'utf8')
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? null : UNREADABLE
-  }
+  const dead = others.filter((name) => lockHolder(path.join(folder, name)) === null)
+  for (const name of dead) fs.rmSync(path.join(folder, name), { force: true })
+  return dead.length < others.length
 }

@@ -1,18 +1,17 @@
 /**
- * Passes registry credentials to an engine for one pull, in a file that only the server can read. Arguments are visible to every
+ * Registry logins of container engines. They are passed in a file that only the server can read: arguments are visible to every
  * account of the machine.
  */
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Credentials } from '../../build/source-access.ts'
-import { dockerConfigFolder, linkDockerConfig, readDockerConfig } from './docker-config.ts'
 import type { Engine } from './engine.ts'
 
 /** docker knows its registry by an older name, podman by the present one */
 const DOCKER_HUB = ['docker.io', 'https://index.docker.io/v1/']
 
-/** Calls `work` with the arguments before and after the word `pull`. The file is removed afterwards. */
+/** Passes credentials for one pull: calls `work` with the arguments before and after the word `pull`. The file is removed afterwards. */
 export async function withPullCredentials<T>(
   folder: string,
   { name, env }: Pick<Engine, 'name' | 'env'>,
@@ -36,5 +35,29 @@ export async function withPullCredentials<T>(
     return await (name === 'podman' ? work([], ['--authfile', file]) : work(['--config', own], []))
   } finally {
     fs.rmSync(own, { recursive: true, force: true })
+  }
+}
+
+export const dockerConfigFolder = ({ DOCKER_CONFIG, HOME }: Record<string, string | undefined>): string | undefined =>
+  DOCKER_CONFIG ?? (HOME && path.join(HOME, '.docker'))
+
+/**
+ * Links docker's contexts, which name its daemon, and its plugins such as buildx into a folder of other logins: docker keeps all
+ * of them in one folder.
+ */
+export function linkDockerConfig(own: string, env: Record<string, string | undefined>): void {
+  const folder = dockerConfigFolder(env)
+  for (const name of ['contexts', 'cli-plugins']) {
+    const from = folder && path.resolve(folder, name)
+    if (from && fs.existsSync(from)) fs.symlinkSync(from, path.join(own, name))
+  }
+}
+
+/** The content of `config.json`; empty when docker could not read it either. */
+export function readDockerConfig(file: string): Record<string, unknown> {
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8')) as Record<string, unknown>
+  } catch {
+    return {}
   }
 }
