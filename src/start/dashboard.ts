@@ -13,8 +13,8 @@ const DASHBOARD = 'src/dashboard'
 /** Placeholder in index.html that the server replaces with each response's nonce. */
 const NONCE = '__NONCE__'
 const COMPRESSIBLE = /\.(html|js|css|svg)$/
-/** Files of the shell, including imports (the list of deployments). The palette is loaded when opened. */
-const SHELL = /src\/dashboard\/(api\/|app\/(?!palette-view))/
+/** Files of the shell, including imports (the list of deployments). The palette and a form are loaded when opened. */
+const SHELL = /src\/dashboard\/(api\/|app\/(?!palette-view|new-workspace))/
 const MIN_COMPRESSED_BYTES = 512
 
 const brotli = promisify(zlib.brotliCompress)

@@ -5,13 +5,22 @@
 import { writeFileSync } from 'node:fs'
 import Fastify from 'fastify'
 import { minifyIntrospection, outputIntrospectionFile } from 'gql.tada/internal'
-import { introspectionFromSchema, isAbstractType, lexicographicSortSchema } from 'graphql'
+import {
+  type GraphQLInputObjectType,
+  introspectionFromSchema,
+  isAbstractType,
+  isInputObjectType,
+  lexicographicSortSchema,
+} from 'graphql'
 import type { OpenAPI3 } from 'openapi-typescript'
+import type { Limits } from '../api/graphql/builder/shapes.ts'
 import { schema } from '../api/graphql/schema.ts'
 import { documentation } from '../api/rest/document.ts'
 import { toRoute } from '../api/rest/framework/operation.ts'
 import { operations } from '../api/rest/operations.ts'
+import { FIELD_SOURCES } from '../domain/deployments/source-rules.ts'
 import { CATALOGUE } from '../domain/errors/errors.ts'
+import { camel } from '../domain/parsing/naming.ts'
 
 const HEAD = "Written by `npm ci` and `npm run schema`. Don't edit it. */\n"
 const sorted = lexicographicSortSchema(schema)
@@ -26,9 +35,53 @@ function schemaTypes(): string {
 function possibleTypes(): string {
   const entries = Object.values(sorted.getTypeMap())
     .filter(isAbstractType)
-    .map((type) => [type.name, sorted.getPossibleTypes(type).map(({ name }) => name)])
-  const text = JSON.stringify(Object.fromEntries(entries))
-  return `/** The object types of each interface and union, for the cache. ${HEAD}export const possibleTypes: Record<string, string[]> = JSON.parse(\n  '${text}',\n)\n`
+    .map((type) => [type.name, sorted.getPossibleTypes(type).map(({ name }) => name)] as const)
+  const types = jsonConstant('possibleTypes', 'Record<string, string[]>', entries)
+  return `/** The object types of each interface and union, for the cache. ${HEAD}${types}`
+}
+
+/** A constant that is parsed from JSON: quicker for browsers than a literal. */
+const jsonConstant = (name: string, type: string, entries: (readonly [string, unknown])[]) =>
+  `export const ${name}: ${type} = JSON.parse(\n  '${JSON.stringify(Object.fromEntries(entries))}',\n)\n`
+
+/** The sources that may set a field of a deployment's input; undefined: all. */
+const sourcesOf = (input: string, field: string) =>
+  Object.entries(FIELD_SOURCES).find(([path]) => {
+    const [name, parent = 'updateDeployment'] = path.split('.').map(camel).reverse()
+    return name === field && `${parent}Input`.toLowerCase() === input.toLowerCase()
+  })?.[1]
+
+function fieldsOf(input: GraphQLInputObjectType) {
+  const fields = Object.values(input.getFields()).map(({ name, type, deprecationReason, extensions }) => {
+    const { minimum: min, maximum: max, maxLength } = (extensions.limits ?? {}) as Limits
+    const isUnused = deprecationReason ? true : undefined
+    return [name, { type: `${type}`, min, max, maxLength, isUnused, sources: sourcesOf(input.name, name) }]
+  })
+  return [input.name, Object.fromEntries(fields)] as const
+}
+
+const INPUT_FIELD = `
+export interface InputField {
+  /** in GraphQL, such as \`[String!]\` */
+  type: string
+  /** bounds of a number */
+  min?: number
+  max?: number
+  /** characters of a text, or of each text of a list */
+  maxLength?: number
+  /** stored, but without effect */
+  isUnused?: boolean
+  /** of a deployment; absent: all */
+  sources?: string[]
+}
+
+`
+
+/** Bounds come from the zod schemas, by way of the fields' extensions. */
+function inputFields(): string {
+  const inputs = Object.values(sorted.getTypeMap()).filter(isInputObjectType).map(fieldsOf)
+  const fields = jsonConstant('INPUT_FIELDS', 'Record<string, Record<string, InputField>>', inputs)
+  return `/** The fields of each input type, for forms. ${HEAD}${INPUT_FIELD}${fields}`
 }
 
 const NOT_CALLED = 'not callable: the document is only printed'
@@ -114,6 +167,7 @@ async function clientTypes(): Promise<string | null> {
 const FILES = {
   'dashboard/api/schema-types.d.ts': schemaTypes(),
   'dashboard/api/possible-types.ts': possibleTypes(),
+  'dashboard/components/input-fields.ts': inputFields(),
   'client/openapi.ts': await clientTypes(),
 }
 for (const [name, text] of Object.entries(FILES))

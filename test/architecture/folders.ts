@@ -199,7 +199,10 @@ export const FOLDERS: readonly Row[] = [
   ['cli', 'cli/terminal cli/remote client platform/** domain/** listener builder app app/backup'],
   ['.', 'platform/config app'],
   // the build
-  ['start', 'platform/files dataplane/process/machine domain/errors api/graphql api/rest api/rest/framework'],
+  [
+    'start',
+    'platform/files dataplane/process/machine domain/errors domain/parsing domain/deployments/source-rules.ts api/graphql api/graphql/builder api/rest api/rest/framework',
+  ],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */

@@ -12,7 +12,8 @@ export interface SourceFile {
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 
 /** Generated files. */
-const WRITTEN = /^generated\/|^client\/openapi\.ts$|^dashboard\/api\/(schema-types\.d|possible-types)\.ts$/
+const WRITTEN =
+  /^generated\/|^client\/openapi\.ts$|^dashboard\/(api\/(schema-types\.d|possible-types)|components\/input-fields)\.ts$/
 
 /** Returns every file that is written by hand. */
 export function readSource(): SourceFile[] {

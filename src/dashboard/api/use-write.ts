@@ -1,16 +1,16 @@
 /**
- * Sends a mutation. Each mutation returns a union of success and errors: select `__typename`, the success and `...Wrong`.
- * A write without an answer is sent again with the same idempotency key.
+ * Sends a mutation. Each mutation returns a union of success and errors: documents select `__typename` and the success, and
+ * `useWrite` adds the errors. A write without an answer is sent again with the same idempotency key.
  */
-import { useCallback, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import { type AnyVariables, type Client, type TypedDocumentNode, useClient } from 'urql'
 import { useApi } from './api-context.tsx'
 import { graphql } from './graphql.ts'
 import { createProblem, type Problem, problemOf } from './problem.ts'
 
 /** The fields of a `Problem`, on every error type of a mutation's union. */
-export const wrongFragment = graphql(`
-  fragment Wrong on Error {
+const problemFragment = graphql(`
+  fragment Problem on Error {
     code
     message
     ... on ValidationError {
@@ -34,9 +34,21 @@ const RETRY_MS = 400
 type Payload<Data> = NonNullable<Data[keyof Data]>
 type Success<Data> = Extract<Payload<Data>, { __typename: `${string}Success` }>
 
-export type Outcome<Data> = { ok: true; value: Success<Data> } | { ok: false; problem: Problem }
+type Outcome<Data> = { ok: true; value: Success<Data> } | { ok: false; problem: Problem }
 
 type Document<Data, Variables extends AnyVariables> = TypedDocumentNode<Data, Variables>
+
+/** The mutation, with the errors of its union in the selection. */
+function withErrors<Data, Variables extends AnyVariables>(mutation: Document<Data, Variables>) {
+  const errors = { kind: 'FragmentSpread', name: { kind: 'Name', value: 'Problem' } }
+  // biome-ignore lint/suspicious/noExplicitAny: nodes of a syntax tree
+  const [operation, ...fragments] = mutation.definitions as any[]
+  const [field] = operation.selectionSet.selections
+  const answer = { ...field.selectionSet, selections: [...field.selectionSet.selections, errors] }
+  const selectionSet = { ...operation.selectionSet, selections: [{ ...field, selectionSet: answer }] }
+  const definitions = [{ ...operation, selectionSet }, ...fragments, ...problemFragment.definitions]
+  return { kind: 'Document', definitions } as unknown as Document<Data, Variables>
+}
 type Write<Data, Variables> = [write: (variables: Variables) => Promise<Outcome<Data>>, busy: boolean]
 
 /** Returns the write function and whether a write is running. The function never throws. */
@@ -49,9 +61,10 @@ export const useUncachedWrite = <Data, Variables extends AnyVariables>(document:
 
 function useClientWrite<Data, Variables extends AnyVariables>(
   client: Client,
-  document: Document<Data, Variables>,
+  mutation: Document<Data, Variables>,
 ): Write<Data, Variables> {
   const [busy, setBusy] = useState(false)
+  const document = useMemo(() => withErrors(mutation), [mutation])
   const write = useCallback(
     async (variables: Variables): Promise<Outcome<Data>> => {
       setBusy(true)

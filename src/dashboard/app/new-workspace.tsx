@@ -1,13 +1,12 @@
-/** The dialog that creates a workspace. */
-import { Modal, Text, TextInput } from '@mantine/core'
-import { useState } from 'react'
+/** The dialog that creates a workspace. Its code is loaded when it first opens. */
+import { Text, TextInput } from '@mantine/core'
 import { graphql } from '../api/graphql.ts'
-import { asFieldError, fieldError, formError, type Problem } from '../api/problem.ts'
-import { useWrite, wrongFragment } from '../api/use-write.ts'
-import { DialogForm } from '../components/form.tsx'
+import { useWrite } from '../api/use-write.ts'
+import { Dialog } from '../components/action-menu.tsx'
+import { DialogForm } from '../components/dialog-form.tsx'
+import { useFields } from '../components/use-fields.ts'
 
-const createMutation = graphql(
-  `
+const createMutation = graphql(`
   mutation NewWorkspace($input: CreateWorkspaceInput!) {
     createWorkspace(input: $input) {
       __typename
@@ -17,59 +16,37 @@ const createMutation = graphql(
           name
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 interface NewWorkspaceProps {
-  opened: boolean
   onClose(): void
   onMade(id: string): void
 }
 
-export function NewWorkspace({ opened, onClose, onMade }: NewWorkspaceProps) {
-  const [create, busy] = useWrite(createMutation)
-  const [name, setName] = useState('')
-  const [wrong, setWrong] = useState<Problem | null>(null)
-  const close = () => {
-    setWrong(null)
-    setName('')
-    onClose()
-  }
-  const submit = async () => {
-    const outcome = await create({ input: { name } })
-    if (!outcome.ok) return setWrong(asFieldError('name', outcome.problem))
-    close()
-    onMade(outcome.value.workspace.id)
-  }
+export default function NewWorkspace({ opened, ...props }: NewWorkspaceProps & { opened: boolean }) {
+  const dialog = { title: 'New workspace', content: () => <WorkspaceForm {...props} /> }
+  return <Dialog dialog={opened ? dialog : null} onClose={props.onClose} />
+}
+
+function WorkspaceForm({ onClose, onMade }: NewWorkspaceProps) {
+  const fields = useFields('CreateWorkspaceInput', { initialValues: { name: '' } })
+  const [create] = useWrite(createMutation)
   return (
-    <Modal opened={opened} onClose={close} title="New workspace" centered>
-      <DialogForm
-        busy={busy}
-        wrong={wrong}
-        said={formError(wrong, ['name'])}
-        verb="Create"
-        onCancel={close}
-        onSubmit={submit}
-      >
-        <Text size="sm" c="dimmed">
-          A workspace has its own deployments, listeners, keys and git integrations. Keys of other workspaces see
-          nothing of it.
-        </Text>
-        <TextInput
-          label="Name"
-          value={name}
-          error={fieldError(wrong, 'name')}
-          onChange={({ currentTarget }) => setName(currentTarget.value)}
-          maxLength={128}
-          autoComplete="off"
-          data-autofocus
-          required
-        />
-      </DialogForm>
-    </Modal>
+    <DialogForm
+      verb="Create"
+      fields={fields}
+      uniqueField="name"
+      onSubmit={() => create({ input: fields.values })}
+      onDone={({ workspace }) => onMade(workspace.id)}
+      onClose={onClose}
+    >
+      <Text size="sm" c="dimmed">
+        A workspace has its own deployments, listeners, keys and git integrations. Keys of other workspaces see nothing
+        of it.
+      </Text>
+      <TextInput label="Name" {...fields.getInputProps('name')} autoComplete="off" data-autofocus required />
+    </DialogForm>
   )
 }

@@ -3,26 +3,22 @@ import { Button, Group, Paper, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../api/graphql.ts'
 import { fieldError, formError, type Problem } from '../api/problem.ts'
-import { useWrite, wrongFragment } from '../api/use-write.ts'
+import { useWrite } from '../api/use-write.ts'
 import { Form } from '../components/form.tsx'
 
-const updateOwnerMutation = graphql(
-  `
-    mutation UpdateOwner($input: UpdateApiKeyInput!) {
-      updateApiKey(input: $input) {
-        __typename
-        ... on UpdateApiKeySuccess {
-          apiKey {
-            id
-            owner
-          }
+const updateOwnerMutation = graphql(`
+  mutation UpdateOwner($input: UpdateApiKeyInput!) {
+    updateApiKey(input: $input) {
+      __typename
+      ... on UpdateApiKeySuccess {
+        apiKey {
+          id
+          owner
         }
-        ...Wrong
       }
     }
-  `,
-  [wrongFragment],
-)
+  }
+`)
 
 /** localStorage key prefix; the id of the key follows. */
 const STORAGE_PREFIX = 'pilothouse.owner-asked.'

@@ -1,14 +1,15 @@
 /** Shows the workspace. Users with an organization-wide key can switch to another. */
 import { Button, Combobox, Group, Stack, Text, UnstyledButton, useCombobox } from '@mantine/core'
-import { useDebouncedValue, useDisclosure } from '@mantine/hooks'
+import { useDebouncedValue } from '@mantine/hooks'
 import { IconCheck, IconPlus, IconSelector } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
 import type { Me } from '../components/me.tsx'
 import classes from './navigation.module.css'
-import { NewWorkspace } from './new-workspace.tsx'
+
+const NewWorkspace = lazy(() => import('./new-workspace.tsx'))
 
 const workspacesQuery = graphql(`
   query Workspaces($part: String) {
@@ -40,7 +41,8 @@ export const WorkspaceSwitcher = ({ me }: { me: Me | null }) =>
 function Switcher({ me }: { me: Me }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const navigate = useNavigate()
-  const [isMaking, making] = useDisclosure()
+  // null: not yet
+  const [isMaking, setMaking] = useState<boolean | null>(null)
   const [part, setPart] = useState('')
   const [asked] = useDebouncedValue(part, 200)
   const combobox = useCombobox({
@@ -112,7 +114,7 @@ function Switcher({ me }: { me: Me }) {
                 leftSection={<IconPlus size={14} />}
                 onClick={() => {
                   combobox.closeDropdown()
-                  making.open()
+                  setMaking(true)
                 }}
               >
                 New workspace
@@ -121,14 +123,18 @@ function Switcher({ me }: { me: Me }) {
           )}
         </Combobox.Dropdown>
       </Combobox>
-      <NewWorkspace
-        opened={isMaking}
-        onClose={making.close}
-        onMade={(id) => {
-          making.close()
-          void go(id)
-        }}
-      />
+      {isMaking !== null && (
+        <Suspense>
+          <NewWorkspace
+            opened={isMaking}
+            onClose={() => setMaking(false)}
+            onMade={(id) => {
+              setMaking(false)
+              void go(id)
+            }}
+          />
+        </Suspense>
+      )}
     </>
   )
 }

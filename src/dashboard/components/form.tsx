@@ -1,9 +1,5 @@
-/**
- * Forms: Enter submits, one submit at a time. After an error the first invalid field gets the focus, so screen readers
- * read it.
- */
-import { Alert, Button, Group, Stack } from '@mantine/core'
-import { type ComponentPropsWithoutRef, type ReactNode, useEffect, useRef } from 'react'
+/** A form: Enter submits, one submit at a time. After an error the first invalid field gets the focus, so screen readers read it. */
+import { type ComponentPropsWithoutRef, useEffect, useRef } from 'react'
 
 interface FormProps extends Omit<ComponentPropsWithoutRef<'form'>, 'onSubmit'> {
   busy: boolean
@@ -30,57 +26,5 @@ export function Form({ busy, wrong, onSubmit, children, ...rest }: FormProps) {
     >
       {children}
     </form>
-  )
-}
-
-interface DialogFormProps extends FormProps {
-  /** the error that belongs to no field */
-  said?: ReactNode
-  /** the error is a conflict with another user's change */
-  isConflict?: boolean
-  /** the button's label */
-  verb: string
-  /** the action can't be undone */
-  dangerous?: boolean
-  disabled?: boolean
-  onCancel(): void
-}
-
-/** A form in a dialog. The button gets the first focus, unless a field has `data-autofocus`. */
-export function DialogForm({
-  said,
-  isConflict,
-  verb,
-  dangerous,
-  disabled,
-  onCancel,
-  children,
-  ...form
-}: DialogFormProps) {
-  return (
-    <Form {...form}>
-      <Stack>
-        {children}
-        {said && (
-          <Alert color={isConflict ? 'yellow' : 'red'} role="alert">
-            {said}
-          </Alert>
-        )}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onCancel}>
-            Cancel
-          </Button>
-          <Button
-            type="submit"
-            color={dangerous ? 'red' : undefined}
-            loading={form.busy}
-            disabled={disabled}
-            data-autofocus
-          >
-            {verb}
-          </Button>
-        </Group>
-      </Stack>
-    </Form>
   )
 }

@@ -1,14 +1,14 @@
 /** Confirms that a running revision is interrupted. */
 import { Text } from '@mantine/core'
 import { graphql } from '../api/graphql.ts'
-import { useWrite, wrongFragment } from '../api/use-write.ts'
+import { useWrite } from '../api/use-write.ts'
+import type { ActionDialog } from './action-menu.tsx'
 import type { ActionTarget, TargetRevision } from './action-target.ts'
-import { ConfirmDialog } from './confirm-dialog.tsx'
+import { DialogForm } from './dialog-form.tsx'
 import { stateOf } from './labels.ts'
 import { Elapsed } from './time.tsx'
 
-const interrupt = graphql(
-  `
+const interrupt = graphql(`
   mutation Interrupt($input: InterruptRevisionInput!) {
     interruptRevision(input: $input) {
       __typename
@@ -20,38 +20,35 @@ const interrupt = graphql(
           reason
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-interface InterruptDialogProps {
+export const interruptDialog = (deployment: ActionTarget, revision: TargetRevision): ActionDialog => ({
+  title: `Interrupt #${revision.number}?`,
+  content: (close) => <Interrupt deployment={deployment} revision={revision} onClose={close} />,
+})
+
+interface InterruptProps {
   deployment: ActionTarget
-  /** null: the dialog is closed */
-  revision: TargetRevision | null
+  revision: TargetRevision
   onClose(): void
 }
 
-export function InterruptDialog({ deployment, revision, onClose }: InterruptDialogProps) {
+function Interrupt({ deployment: { id, activeRevision: active, serving }, revision, onClose }: InterruptProps) {
   const [write] = useWrite(interrupt)
-  if (!revision) return null
-  const { activeRevision: active, serving } = deployment
   return (
-    <ConfirmDialog
-      opened
-      onClose={onClose}
-      title={`Interrupt #${revision.number}?`}
+    <DialogForm
       verb="Interrupt"
       dangerous
-      onConfirm={() => write({ input: { deploymentId: deployment.id, revisionId: revision.id } })}
+      onSubmit={() => write({ input: { deploymentId: id, revisionId: revision.id } })}
+      onClose={onClose}
     >
       <Text size="sm">
         It is {stateOf(revision).label.toLowerCase()} for <Elapsed since={revision.statusSince} />, and stops
         immediately. {active && serving ? `#${active.number} keeps serving.` : 'No revision serves requests.'} It can be
         redeployed later.
       </Text>
-    </ConfirmDialog>
+    </DialogForm>
   )
 }

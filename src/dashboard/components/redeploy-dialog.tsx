@@ -3,9 +3,10 @@ import { Alert, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
 import { problemOf } from '../api/problem.ts'
-import { useWrite, wrongFragment } from '../api/use-write.ts'
+import { useWrite } from '../api/use-write.ts'
+import type { ActionDialog } from './action-menu.tsx'
 import { type ActionTarget, redeployVerb, type TargetRevision } from './action-target.ts'
-import { ConfirmDialog } from './confirm-dialog.tsx'
+import { DialogForm } from './dialog-form.tsx'
 import { changesFragment, RevisionChanges } from './revision-changes.tsx'
 
 const differsQuery = graphql(
@@ -19,8 +20,7 @@ const differsQuery = graphql(
   [changesFragment],
 )
 
-const redeploy = graphql(
-  `
+const redeploy = graphql(`
   mutation Redeploy($input: RedeployRevisionInput!) {
     redeployRevision(input: $input) {
       __typename
@@ -35,45 +35,43 @@ const redeploy = graphql(
           attempt
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-interface RedeployDialogProps {
+export function redeployDialog(deployment: ActionTarget, revision: TargetRevision): ActionDialog {
+  const isRollback = redeployVerb(deployment, revision) === 'Roll back'
+  return {
+    size: 'lg',
+    title: `${isRollback ? 'Roll back to' : 'Redeploy'} #${revision.number}?`,
+    content: (close) => <Redeploy deployment={deployment} revision={revision} onClose={close} />,
+  }
+}
+
+interface RedeployProps {
   deployment: ActionTarget
-  /** null: the dialog is closed */
-  revision: TargetRevision | null
+  revision: TargetRevision
   onClose(): void
 }
 
-export function RedeployDialog({ deployment, revision, onClose }: RedeployDialogProps) {
+function Redeploy({ deployment, revision, onClose }: RedeployProps) {
   const [write] = useWrite(redeploy)
-  if (!revision) return null
-  const { activeRevision: active, version } = deployment
-  const verb = redeployVerb(deployment, revision)
+  const { id, activeRevision: active, version } = deployment
   return (
-    <ConfirmDialog
-      opened
-      onClose={onClose}
-      size="lg"
-      title={`${verb === 'Roll back' ? 'Roll back to' : 'Redeploy'} #${revision.number}?`}
-      verb={verb}
+    <DialogForm
+      verb={redeployVerb(deployment, revision)}
       // fails if the deployment changed since the dialog opened
-      onConfirm={() => write({ input: { deploymentId: deployment.id, revisionId: revision.id, ifVersion: version } })}
+      onSubmit={() => write({ input: { deploymentId: id, revisionId: revision.id, ifVersion: version } })}
+      onClose={onClose}
     >
-      <Stack gap="md">
-        <Text size="sm">{consequence(deployment, revision)}</Text>
-        {active && active.id !== revision.id && <Changes from={active} to={revision} />}
-        {active?.id === revision.id && (
-          <Text size="sm">
-            No differences. The revision restarts with the deployment’s current resources and references.
-          </Text>
-        )}
-      </Stack>
-    </ConfirmDialog>
+      <Text size="sm">{consequence(deployment, revision)}</Text>
+      {active && active.id !== revision.id && <Changes from={active} to={revision} />}
+      {active?.id === revision.id && (
+        <Text size="sm">
+          No differences. The revision restarts with the deployment’s current resources and references.
+        </Text>
+      )}
+    </DialogForm>
   )
 }
 

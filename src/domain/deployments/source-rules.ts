@@ -12,7 +12,7 @@ import type { SecretReference, SourceConfig, SourceRevisionConfig } from '../val
 const AND = new Intl.ListFormat('en-GB')
 
 /** Field → the sources that may set it. All sources may set unlisted fields. */
-const ONLY_FOR: Record<string, readonly Source[]> = {
+export const FIELD_SOURCES: Record<string, readonly Source[]> = {
   'source_config.integration_id': ['gitprovider'],
   'source_config.repo_url': ['gitprovider'],
   // accepted without effect for the internal sources, because clients use one body for all three
@@ -44,14 +44,14 @@ function valueAt(body: SourceFields, field: string): unknown {
 
 /** `except`: fields that other rules check. */
 export function sourceViolations(source: Source, body: SourceFields, except: readonly string[] = []): Violation[] {
-  return Object.entries(ONLY_FOR)
+  return Object.entries(FIELD_SOURCES)
     .filter(([field, sources]) => valueAt(body, field) !== null && !sources.includes(source) && !except.includes(field))
     .map(([field]) => onlyForViolation(source, field)!)
 }
 
 /** Null: the source has the field. */
 export function onlyForViolation(source: Source, field: string): Violation | null {
-  const sources = ONLY_FOR[field]
+  const sources = FIELD_SOURCES[field]
   return !sources || sources.includes(source)
     ? null
     : violation(field, `Only for ${AND.format(sources)} sources; this deployment's source is ${source}.`)

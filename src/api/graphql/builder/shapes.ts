@@ -27,8 +27,13 @@ interface JsonSchema {
   deprecated?: boolean
   minimum?: number
   maximum?: number
+  maxLength?: number
+  pattern?: string
   readOnly?: boolean
 }
+
+/** The bounds of an input field, for forms (start/print-types.ts). Of a list: of its items. */
+export type Limits = Pick<JsonSchema, 'minimum' | 'maximum' | 'maxLength' | 'pattern'>
 
 /** One member of an object type. */
 interface Member {
@@ -36,6 +41,7 @@ interface Member {
   kind: Kind
   list: boolean
   required: boolean
+  limits?: Limits
   description?: string
   deprecationReason?: string
 }
@@ -74,12 +80,14 @@ function memberOf(key: string, schema: JsonSchema, required: boolean, root: Json
   const inner = resolved(outer.anyOf?.find((option) => option.type !== 'null') ?? outer, root)
   const list = typeOf(inner) === 'array'
   const item = list ? resolved(inner.items!, root) : inner
+  const { minimum, maximum, maxLength, pattern } = item
   const description = [outer.description && toGraphqlNames(outer.description), bounds(item)].filter(Boolean).join(' ')
   return {
     key,
     kind: kindOf(key, item, root),
     list,
     required,
+    limits: { minimum, maximum, maxLength, pattern },
     ...(description && !outer.deprecated ? { description } : {}),
     ...(outer.deprecated ? { deprecationReason: outer.description } : {}),
   }
@@ -144,9 +152,10 @@ export function inputType(shape: Shape, description?: string, root = true): Inpu
     description,
     fields: (t) =>
       Object.fromEntries(
-        shape.members.map(({ key, kind, list, required, ...texts }) => {
+        shape.members.map(({ key, kind, list, required, limits, ...texts }) => {
           const type = 'members' in kind ? inputType(kind, undefined, false) : leaf(kind)
-          return [camel(key), t.field({ type: (list ? [type] : type) as 'String', required, ...texts } as never)]
+          const options = { type: list ? [type] : type, required, extensions: { limits }, ...texts }
+          return [camel(key), t.field(options as never)]
         }),
       ) as never,
   })
@@ -168,7 +177,7 @@ export function outputType(shape: Shape, description?: string, read = readMember
     description,
     fields: (t) =>
       Object.fromEntries(
-        shape.members.map(({ key, kind, list, required, ...texts }) => {
+        shape.members.map(({ key, kind, list, required, limits: _, ...texts }) => {
           const type = 'members' in kind ? outputType(kind) : leaf(kind)
           const nullable = list ? { list: !required, items: false } : !required
           const resolve = (parent: Values) => read(parent as never, key) ?? null

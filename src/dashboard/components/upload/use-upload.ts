@@ -2,12 +2,11 @@
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { createProblem, type Problem } from '../../api/problem.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
+import { useWrite } from '../../api/use-write.ts'
 import type { Source } from './source.ts'
 import { pack } from './tarball.ts'
 
-const uploadUrlMutation = graphql(
-  `
+const uploadUrlMutation = graphql(`
   mutation AddressToUpload($input: CreateUploadUrlInput!) {
     createUploadUrl(input: $input) {
       __typename
@@ -15,12 +14,9 @@ const uploadUrlMutation = graphql(
         uploadUrl
         objectPath
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 /** null: no upload is running. `sent`: from 0 to 1. */
 export type UploadProgress = { doing: 'packing' | 'uploading'; sent?: number } | null

@@ -1,5 +1,5 @@
 /** Actions on a deployment, next to its name. Actions that the reader may not do are hidden. */
-import { Button, Menu } from '@mantine/core'
+import { Button } from '@mantine/core'
 import {
   IconArrowBackUp,
   IconDots,
@@ -11,67 +11,67 @@ import {
   IconTrash,
 } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
+import { type ActionDialog, ActionMenu } from '../../components/action-menu.tsx'
+import { interruptDialog } from '../../components/interrupt-dialog.tsx'
 import { isOpen } from '../../components/labels.ts'
 import { ButtonTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.tsx'
+import { redeployDialog } from '../../components/redeploy-dialog.tsx'
+import { deleteDialog } from './delete-dialog.tsx'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
+import { newestCommitDialog } from './newest-commit-dialog.tsx'
 
-/** The open confirmation dialog; null: none. */
-export type Dialog = { do: 'redeploy' | 'interrupt' | 'newest'; revision: TimelineRevision } | { do: 'delete' } | null
+/** A dialog, made from the deployment as it is now. */
+export type DeploymentDialog = (now: ShownDeployment) => ActionDialog
 
 interface ActionsProps {
   deployment: ShownDeployment
   rollout: TimelineRevision | null
   /** the revision deployed before the active one, if it can run again */
   rollbackTarget: TimelineRevision | null
-  onDialog(dialog: Dialog): void
+  onDialog(dialog: DeploymentDialog): void
 }
 
 export function Actions({ deployment, rollout, rollbackTarget, onDialog }: ActionsProps) {
   const { ws } = useParams({ from: '/w/$ws' })
   const navigate = useNavigate()
-  const canDeploy = useHasRole('deployer')
   const { id, status, serving, activeRevision: active, newest } = deployment
+  const canDeploy = useHasRole('deployer') && status !== 'AWAITING_DELETE'
   const redeployable = active ?? newest.nodes[0] ?? null
-  const canCompare = newest.nodes.length > 1
-  const isBeingDeleted = status === 'AWAITING_DELETE'
   // a redeploy would build the same commit, and fail again
   const failedBuild = rollout?.status === 'BUILD_FAILED' && tracksBranch(rollout) ? rollout : null
+  const redeploy = (revision: TimelineRevision) => () => onDialog((now) => redeployDialog(now, revision))
   return (
     <>
-      {canDeploy && !isBeingDeleted && rollout && isOpen(rollout.status) && (
+      {canDeploy && rollout && isOpen(rollout.status) && (
         <Button
           variant="default"
           leftSection={<IconPlayerStop size={16} />}
-          onClick={() => onDialog({ do: 'interrupt', revision: rollout })}
+          onClick={() => onDialog((now) => interruptDialog(now, rollout))}
         >
           Interrupt
         </Button>
       )}
-      {canDeploy && !isBeingDeleted && failedBuild && (
+      {canDeploy && failedBuild && (
         <Button
           leftSection={<IconGitBranch size={16} />}
-          onClick={() => onDialog({ do: 'newest', revision: failedBuild })}
+          onClick={() => onDialog((now) => newestCommitDialog(now, failedBuild))}
         >
           Deploy newest commit
         </Button>
       )}
-      {canDeploy && !isBeingDeleted && rollbackTarget && !failedBuild && (
+      {canDeploy && rollbackTarget && !failedBuild && (
         <Button
           // highlighted while nothing serves, because a rollback may fix it
           variant={serving ? 'default' : 'filled'}
           leftSection={<IconArrowBackUp size={16} />}
-          onClick={() => onDialog({ do: 'redeploy', revision: rollbackTarget })}
+          onClick={redeploy(rollbackTarget)}
         >
           Roll back to #{rollbackTarget.number}
         </Button>
       )}
-      {canDeploy && !isBeingDeleted && !rollbackTarget && !failedBuild && redeployable?.canRedeploy && (
-        <Button
-          variant="default"
-          leftSection={<IconRefresh size={16} />}
-          onClick={() => onDialog({ do: 'redeploy', revision: redeployable })}
-        >
+      {canDeploy && !rollbackTarget && !failedBuild && redeployable?.canRedeploy && (
+        <Button variant="default" leftSection={<IconRefresh size={16} />} onClick={redeploy(redeployable)}>
           Redeploy #{redeployable.number}
         </Button>
       )}
@@ -83,46 +83,35 @@ export function Actions({ deployment, rollout, rollbackTarget, onDialog }: Actio
       >
         Settings
       </ButtonTo>
-      {(canCompare || (canDeploy && !isBeingDeleted)) && (
-        <Menu position="bottom-end" withinPortal>
-          <Menu.Target>
-            <Button variant="default" px="xs" aria-label="More actions">
-              <IconDots size={18} />
-            </Button>
-          </Menu.Target>
-          <Menu.Dropdown>
-            {canDeploy && !isBeingDeleted && rollbackTarget && failedBuild && (
-              <Menu.Item
-                leftSection={<IconArrowBackUp size={16} />}
-                onClick={() => onDialog({ do: 'redeploy', revision: rollbackTarget })}
-              >
-                Roll back to #{rollbackTarget.number}…
-              </Menu.Item>
-            )}
-            {canDeploy && !isBeingDeleted && (rollbackTarget || failedBuild) && redeployable?.canRedeploy && (
-              <Menu.Item
-                leftSection={<IconRefresh size={16} />}
-                onClick={() => onDialog({ do: 'redeploy', revision: redeployable })}
-              >
-                Redeploy #{redeployable.number}…
-              </Menu.Item>
-            )}
-            {canCompare && (
-              <Menu.Item
-                leftSection={<IconGitCompare size={16} />}
-                onClick={() => void navigate({ to: '/w/$ws/deployments/$id/compare', params: { ws, id } })}
-              >
-                Compare revisions
-              </Menu.Item>
-            )}
-            {canDeploy && !isBeingDeleted && (
-              <Menu.Item color="red" leftSection={<IconTrash size={16} />} onClick={() => onDialog({ do: 'delete' })}>
-                Delete…
-              </Menu.Item>
-            )}
-          </Menu.Dropdown>
-        </Menu>
-      )}
+      <ActionMenu
+        target={
+          <Button variant="default" px="xs" aria-label="More actions">
+            <IconDots size={18} />
+          </Button>
+        }
+        actions={[
+          canDeploy &&
+            rollbackTarget &&
+            failedBuild && {
+              label: `Roll back to #${rollbackTarget.number}…`,
+              icon: IconArrowBackUp,
+              run: redeploy(rollbackTarget),
+            },
+          canDeploy &&
+            (rollbackTarget || failedBuild) &&
+            redeployable?.canRedeploy && {
+              label: `Redeploy #${redeployable.number}…`,
+              icon: IconRefresh,
+              run: redeploy(redeployable),
+            },
+          newest.nodes.length > 1 && {
+            label: 'Compare revisions',
+            icon: IconGitCompare,
+            run: () => void navigate({ to: '/w/$ws/deployments/$id/compare', params: { ws, id } }),
+          },
+          canDeploy && { label: 'Delete…', icon: IconTrash, dangerous: true, run: () => onDialog(deleteDialog) },
+        ]}
+      />
     </>
   )
 }

@@ -3,53 +3,38 @@ import { List, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { createProblem } from '../../api/problem.ts'
-import { type Outcome, useWrite, wrongFragment } from '../../api/use-write.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import type { ActionDialog } from '../../components/action-menu.tsx'
+import { DialogForm } from '../../components/dialog-form.tsx'
 import type { ShownDeployment } from './documents.ts'
 
-const remove = graphql(
-  `
+const remove = graphql(`
   mutation DeleteDeployment($input: DeleteDeploymentInput!) {
     deleteDeployment(input: $input) {
       __typename
       ... on DeleteDeploymentSuccess {
         deploymentId
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-interface DeleteDialogProps {
-  deployment: ShownDeployment
-  opened: boolean
-  onClose(): void
-}
+export const deleteDialog = (deployment: ShownDeployment): ActionDialog => ({
+  title: `Delete ${deployment.name}?`,
+  content: (close) => <Delete deployment={deployment} onClose={close} />,
+})
 
-export function DeleteDialog({ deployment, opened, onClose }: DeleteDialogProps) {
+function Delete({ deployment, onClose }: { deployment: ShownDeployment; onClose(): void }) {
   const { id, name, version, url, secrets, newest, serving, activeRevision } = deployment
   const [write] = useWrite(remove)
   const [typed, setTyped] = useState('')
-  // biome-ignore lint/suspicious/noExplicitAny: the outcome of any mutation
-  const confirm = async (): Promise<Outcome<any>> =>
+  const submit = async () =>
     typed.trim() === name
       ? write({ input: { deploymentId: id, ifVersion: version } })
-      : { ok: false, problem: createProblem('VALIDATION_FAILED', `Type ${name} exactly as shown.`) }
+      : { ok: false as const, problem: createProblem('VALIDATION_FAILED', `Type ${name} exactly as shown.`) }
   const revisions = newest.totalCount === 1 ? '1 revision' : `${newest.totalCount} revisions`
   return (
-    <ConfirmDialog
-      opened={opened}
-      onClose={() => {
-        setTyped('')
-        onClose()
-      }}
-      title={`Delete ${name}?`}
-      verb="Delete"
-      dangerous
-      onConfirm={confirm}
-    >
+    <DialogForm verb="Delete" dangerous onSubmit={submit} onClose={onClose}>
       <Stack gap="sm">
         <Text size="sm">This can’t be undone. It deletes:</Text>
         <List size="sm" spacing={4}>
@@ -82,6 +67,6 @@ export function DeleteDialog({ deployment, opened, onClose }: DeleteDialogProps)
           data-autofocus
         />
       </Stack>
-    </ConfirmDialog>
+    </DialogForm>
   )
 }

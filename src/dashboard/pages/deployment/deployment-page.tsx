@@ -4,23 +4,20 @@ import { useParams } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { useQuery } from 'urql'
 import { isNotFound, problemOf } from '../../api/problem.ts'
+import { Dialog } from '../../components/action-menu.tsx'
 import { ActorName } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
-import { InterruptDialog } from '../../components/interrupt-dialog.tsx'
 import { isOpen, repositoryName, SOURCE_LABELS, stateOf } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { NotFound, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { Reason } from '../../components/reason.tsx'
 import { ReasonLinks } from '../../components/reason-links.tsx'
-import { RedeployDialog } from '../../components/redeploy-dialog.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { useDeploymentRefresh } from '../../components/use-deployment-refresh.ts'
 import { useLastValue } from '../../components/use-last-value.ts'
-import { Actions, type Dialog } from './actions.tsx'
-import { DeleteDialog } from './delete-dialog.tsx'
+import { Actions, type DeploymentDialog } from './actions.tsx'
 import { deploymentQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
-import { NewestCommitDialog } from './newest-commit-dialog.tsx'
 import { Overview } from './overview.tsx'
 import { RolloutProgress } from './rollout-progress.tsx'
 import { MIN_ROLLOUTS } from './rollout-times.ts'
@@ -62,7 +59,7 @@ const findRollbackTarget = ({ newest: { nodes }, activeRevision: active }: Shown
 
 function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const [dialog, setDialog] = useState<Dialog>(null)
+  const [dialog, setDialog] = useState<DeploymentDialog | null>(null)
   const { id, name, status, statusMessage, reason, reasonSince, source, serving, lastChange, tags, sourceConfig } =
     deployment
   const rollout = findNewestRollout(deployment)
@@ -70,10 +67,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
   const active = deployment.activeRevision
   const isRollback =
     lastChange?.what === 'REDEPLOYED' && rollout && rollout.number < (deployment.latestRevision?.number ?? 0)
-  const close = () => setDialog(null)
-  const openDialog = (action: 'redeploy' | 'interrupt') => (revision: TimelineRevision) =>
-    setDialog({ do: action, revision })
-  const dialogRevision = (action: 'redeploy' | 'interrupt') => (dialog?.do === action ? dialog.revision : null)
+  const openDialog = (opened: DeploymentDialog) => setDialog(() => opened)
   return (
     <Page
       title={name}
@@ -107,7 +101,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
         </Group>
       }
       actions={
-        <Actions deployment={deployment} rollout={rollout} rollbackTarget={rollbackTarget} onDialog={setDialog} />
+        <Actions deployment={deployment} rollout={rollout} rollbackTarget={rollbackTarget} onDialog={openDialog} />
       }
     >
       {/* hidden before the first deploy, when the rollout below shows the reason */}
@@ -189,18 +183,10 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
         <Timeline
           deployment={deployment}
           shownAbove={status === 'AWAITING_DELETE' ? null : rollout}
-          onRedeploy={openDialog('redeploy')}
-          onInterrupt={openDialog('interrupt')}
+          onDialog={openDialog}
         />
       </Stack>
-      <RedeployDialog deployment={deployment} revision={dialogRevision('redeploy')} onClose={close} />
-      <InterruptDialog deployment={deployment} revision={dialogRevision('interrupt')} onClose={close} />
-      <NewestCommitDialog
-        deployment={deployment}
-        revision={dialog?.do === 'newest' ? dialog.revision : null}
-        onClose={close}
-      />
-      <DeleteDialog deployment={deployment} opened={dialog?.do === 'delete'} onClose={close} />
+      <Dialog dialog={dialog?.(deployment) ?? null} onClose={() => setDialog(null)} />
     </Page>
   )
 }

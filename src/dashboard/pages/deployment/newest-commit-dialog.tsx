@@ -1,12 +1,12 @@
 /** Confirms a deploy of the newest commit of a branch, after the build of an older commit failed. */
 import { Code, Text } from '@mantine/core'
 import { graphql } from '../../api/graphql.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import type { ActionDialog } from '../../components/action-menu.tsx'
+import { DialogForm } from '../../components/dialog-form.tsx'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 
-const deployNewest = graphql(
-  `
+const deployNewest = graphql(`
   mutation DeployNewestCommit($input: CreateRevisionInput!) {
     createRevision(input: $input) {
       __typename
@@ -20,43 +20,42 @@ const deployNewest = graphql(
           status
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-interface NewestCommitDialogProps {
+export const newestCommitDialog = (deployment: ShownDeployment, failed: TimelineRevision): ActionDialog => ({
+  title: `Deploy the newest commit of ${failed.sourceRevisionConfig.repoRef}?`,
+  content: (close) => <NewestCommit deployment={deployment} failed={failed} onClose={close} />,
+})
+
+interface NewestCommitProps {
   deployment: ShownDeployment
-  /** the revision with the failed build; null: the dialog is closed */
-  revision: TimelineRevision | null
+  /** the revision with the failed build */
+  failed: TimelineRevision
   onClose(): void
 }
 
-export function NewestCommitDialog({ deployment, revision, onClose }: NewestCommitDialogProps) {
+function NewestCommit({ deployment, failed, onClose }: NewestCommitProps) {
   const [write] = useWrite(deployNewest)
-  if (!revision) return null
   const { id, version, serving, activeRevision: active } = deployment
-  const { repoRef, repoCommitSha } = revision.sourceRevisionConfig
+  const { repoRef, repoCommitSha } = failed.sourceRevisionConfig
   return (
-    <ConfirmDialog
-      opened
-      onClose={onClose}
-      title={`Deploy the newest commit of ${repoRef}?`}
+    <DialogForm
       verb="Deploy"
-      onConfirm={() => write({ input: { deploymentId: id, sourceRevisionConfig: { repoRef }, ifVersion: version } })}
+      onSubmit={() => write({ input: { deploymentId: id, sourceRevisionConfig: { repoRef }, ifVersion: version } })}
+      onClose={onClose}
     >
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
         Creates a revision from the newest commit of {repoRef}.
         {repoCommitSha && (
           <>
             {' '}
-            #{revision.number} was built from <Code>{repoCommitSha.slice(0, 7)}</Code>.
+            #{failed.number} was built from <Code>{repoCommitSha.slice(0, 7)}</Code>.
           </>
         )}
         {active && serving && ` #${active.number} keeps serving until the new revision is ready.`}
       </Text>
-    </ConfirmDialog>
+    </DialogForm>
   )
 }

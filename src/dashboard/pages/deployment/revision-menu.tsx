@@ -1,8 +1,8 @@
 /** The menu of a revision: links to its pages, and actions. */
-import { Menu } from '@mantine/core'
-import { IconArrowBackUp, IconFileText, IconGitCompare, IconPlayerStop } from '@tabler/icons-react'
+import { Button } from '@mantine/core'
+import { IconArrowBackUp, IconDots, IconFileText, IconGitCompare, IconPlayerStop } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { ActionMenu } from '../../components/action-menu.tsx'
 import { redeployVerb } from '../../components/action-target.ts'
 import { isOpen } from '../../components/labels.ts'
 import { useHasRole } from '../../components/me.tsx'
@@ -11,66 +11,51 @@ import type { ShownDeployment, TimelineRevision } from './documents.ts'
 interface RevisionMenuProps {
   deployment: ShownDeployment
   revision: TimelineRevision
-  onRedeploy(revision: TimelineRevision): void
-  onInterrupt(revision: TimelineRevision): void
-  /** the menu's target */
-  children: ReactNode
+  redeploy(): void
+  interrupt(): void
 }
 
-export function RevisionMenu({ deployment, revision, onRedeploy, onInterrupt, children }: RevisionMenuProps) {
+export function RevisionMenu({ deployment, revision, redeploy, interrupt }: RevisionMenuProps) {
   const { ws } = useParams({ from: '/w/$ws' })
   const navigate = useNavigate()
   const may = useHasRole('deployer')
-  const { id, status, canRedeploy, whyNotRedeployable } = revision
+  const { id, number, status, canRedeploy, whyNotRedeployable } = revision
   const { activeRevision: active, newest } = deployment
   // the active revision is compared with the one before it
-  const other = active && active.id !== id ? active.id : newest.nodes.find((one) => one.number < revision.number)?.id
+  const isActive = !active || active.id === id
+  const other = isActive ? newest.nodes.find((one) => one.number < number)?.id : active.id
   const params = { ws, id: deployment.id }
   return (
-    <Menu position="bottom-end" withinPortal>
-      {children}
-      <Menu.Dropdown>
-        <Menu.Item
-          leftSection={<IconFileText size={16} />}
-          onClick={() =>
+    <ActionMenu
+      target={
+        <Button size="compact-sm" variant="subtle" color="gray" px={6} aria-label={`More actions for #${number}`}>
+          <IconDots size={16} />
+        </Button>
+      }
+      actions={[
+        {
+          label: 'Steps and logs',
+          icon: IconFileText,
+          run: () =>
             void navigate({
               to: '/w/$ws/deployments/$id/revisions/$revisionId',
               params: { ...params, revisionId: id },
-            })
-          }
-        >
-          Steps and logs
-        </Menu.Item>
-        {other && (
-          <Menu.Item
-            leftSection={<IconGitCompare size={16} />}
-            onClick={() =>
-              void navigate({
-                to: '/w/$ws/deployments/$id/compare',
-                params,
-                search: active && active.id !== id ? { from: other, to: id } : { from: other, to: id },
-              })
-            }
-          >
-            {active && active.id !== id ? 'Compare with active' : 'Compare with previous'}
-          </Menu.Item>
-        )}
-        {may && (
-          <Menu.Item
-            leftSection={<IconArrowBackUp size={16} />}
-            disabled={!canRedeploy}
-            title={whyNotRedeployable ? `Not available: ${whyNotRedeployable}.` : undefined}
-            onClick={() => onRedeploy(revision)}
-          >
-            {redeployVerb(deployment, revision)}…
-          </Menu.Item>
-        )}
-        {may && isOpen(status) && (
-          <Menu.Item color="red" leftSection={<IconPlayerStop size={16} />} onClick={() => onInterrupt(revision)}>
-            Interrupt…
-          </Menu.Item>
-        )}
-      </Menu.Dropdown>
-    </Menu>
+            }),
+        },
+        other && {
+          label: isActive ? 'Compare with previous' : 'Compare with active',
+          icon: IconGitCompare,
+          run: () => void navigate({ to: '/w/$ws/deployments/$id/compare', params, search: { from: other, to: id } }),
+        },
+        may && {
+          label: `${redeployVerb(deployment, revision)}…`,
+          icon: IconArrowBackUp,
+          disabled: !canRedeploy,
+          title: whyNotRedeployable ? `Not available: ${whyNotRedeployable}.` : undefined,
+          run: redeploy,
+        },
+        may && isOpen(status) && { label: 'Interrupt…', icon: IconPlayerStop, dangerous: true, run: interrupt },
+      ]}
+    />
   )
 }

@@ -1,15 +1,17 @@
 /** The revisions of a deployment, newest first, with their source, trigger, author, duration and actions. */
-import { Button, Group, Menu, Stack, Text } from '@mantine/core'
-import { IconDots } from '@tabler/icons-react'
+import { Button, Group, Stack, Text } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
 import { redeployVerb } from '../../components/action-target.ts'
 import { ActorName } from '../../components/actor-name.tsx'
+import { interruptDialog } from '../../components/interrupt-dialog.tsx'
 import { isOpen, REVISION_STATES, stateOf } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.tsx'
+import { redeployDialog } from '../../components/redeploy-dialog.tsx'
 import { RevisionSourceLine } from '../../components/revision-source.tsx'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { duration, Elapsed, TimeAgo } from '../../components/time.tsx'
+import type { DeploymentDialog } from './actions.tsx'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 import { RevisionMenu } from './revision-menu.tsx'
 import classes from './timeline.module.css'
@@ -27,18 +29,17 @@ interface TimelineProps {
   deployment: ShownDeployment
   /** the revision whose message is shown above the timeline, which does not repeat it */
   shownAbove: TimelineRevision | null
-  onRedeploy(revision: TimelineRevision): void
-  onInterrupt(revision: TimelineRevision): void
+  onDialog(dialog: DeploymentDialog): void
 }
 
-export function Timeline({ deployment, shownAbove, onRedeploy, onInterrupt }: TimelineProps) {
+export function Timeline({ deployment, shownAbove, onDialog }: TimelineProps) {
   const { revisions, more, busy } = useRevisions(deployment)
   return (
     <Stack gap="md" align="stretch">
       <ol className={classes.timeline} aria-label="Revisions, newest first">
         {revisions.map((revision) => (
           <li key={revision.id} className={classes.item} data-tone={toneOf(deployment, revision)}>
-            <Entry {...{ deployment, shownAbove, revision, onRedeploy, onInterrupt }} />
+            <Entry {...{ deployment, shownAbove, revision, onDialog }} />
           </li>
         ))}
       </ol>
@@ -61,17 +62,13 @@ const toneOf = (deployment: ShownDeployment, revision: TimelineRevision) =>
       ? 'past'
       : stateOf(revision).tone
 
-function Entry({
-  deployment,
-  shownAbove,
-  revision,
-  onRedeploy,
-  onInterrupt,
-}: TimelineProps & { revision: TimelineRevision }) {
+function Entry({ deployment, shownAbove, revision, onDialog }: TimelineProps & { revision: TimelineRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const may = useHasRole('deployer')
   const { id, number, status, canRedeploy } = revision
   const active = serves(deployment, revision)
+  const redeploy = () => onDialog((now) => redeployDialog(now, revision))
+  const interrupt = () => onDialog((now) => interruptDialog(now, revision))
   return (
     <div className={classes.entry}>
       <div className={classes.body}>
@@ -98,22 +95,16 @@ function Entry({
       </div>
       <Group gap={6} wrap="nowrap" className={classes.actions}>
         {may && !active && canRedeploy && status === 'DEPLOYED' && (
-          <Button size="compact-sm" variant="default" onClick={() => onRedeploy(revision)}>
+          <Button size="compact-sm" variant="default" onClick={redeploy}>
             {redeployVerb(deployment, revision)}
           </Button>
         )}
         {may && isOpen(status) && (
-          <Button size="compact-sm" variant="default" onClick={() => onInterrupt(revision)}>
+          <Button size="compact-sm" variant="default" onClick={interrupt}>
             Interrupt
           </Button>
         )}
-        <RevisionMenu {...{ deployment, revision, onRedeploy, onInterrupt }}>
-          <Menu.Target>
-            <Button size="compact-sm" variant="subtle" color="gray" px={6} aria-label={`More actions for #${number}`}>
-              <IconDots size={16} />
-            </Button>
-          </Menu.Target>
-        </RevisionMenu>
+        <RevisionMenu {...{ deployment, revision, redeploy, interrupt }} />
       </Group>
     </div>
   )

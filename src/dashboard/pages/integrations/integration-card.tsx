@@ -3,9 +3,10 @@ import { Button, Collapse, Group, Paper, Stack, Text, Title } from '@mantine/cor
 import { useDisclosure } from '@mantine/hooks'
 import { IconChevronDown, IconFolder, IconGitBranch } from '@tabler/icons-react'
 import { type FragmentOf, graphql, readFragment } from '../../api/graphql.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import { DialogButton } from '../../components/action-menu.tsx'
 import { Copy } from '../../components/copy.tsx'
+import { DialogForm } from '../../components/dialog-form.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { StateBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
@@ -22,22 +23,17 @@ export const integrationFragment = graphql(`
   }
 `)
 
-const removeMutation = graphql(
-  `
+const removeMutation = graphql(`
   mutation RemoveGitIntegration($input: RemoveGitIntegrationInput!) {
     removeGitIntegration(input: $input) {
       __typename
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 export function IntegrationCard({ integration }: { integration: FragmentOf<typeof integrationFragment> }) {
   const { id, kind, name, account, suspended, createdAt } = readFragment(integrationFragment, integration)
   const [shown, { toggle }] = useDisclosure(false)
-  const [removing, removal] = useDisclosure()
   const [remove] = useWrite(removeMutation)
   const isAdmin = useHasRole('admin')
   const isApp = kind === 'app'
@@ -71,9 +67,29 @@ export function IntegrationCard({ integration }: { integration: FragmentOf<typeo
               Repositories
             </Button>
             {isAdmin && isApp && (
-              <Button variant="subtle" color="red" size="xs" onClick={removal.open}>
+              <DialogButton
+                variant="subtle"
+                color="red"
+                size="xs"
+                dialog={{
+                  title: `Remove ${account ?? name}`,
+                  content: (close) => (
+                    <DialogForm
+                      verb="Remove"
+                      dangerous
+                      onSubmit={() => remove({ input: { integrationId: id } })}
+                      onClose={close}
+                    >
+                      <Text size="sm">
+                        You can’t deploy its repositories any more. The app stays installed at the git provider: remove
+                        it there, too.
+                      </Text>
+                    </DialogForm>
+                  ),
+                }}
+              >
                 Remove
-              </Button>
+              </DialogButton>
             )}
           </Group>
         </Group>
@@ -82,18 +98,6 @@ export function IntegrationCard({ integration }: { integration: FragmentOf<typeo
         )}
         <Collapse expanded={shown}>{shown && <Repositories integrationId={id} />}</Collapse>
       </Stack>
-      <ConfirmDialog
-        opened={removing}
-        onClose={removal.close}
-        title={`Remove ${account ?? name}`}
-        verb="Remove"
-        dangerous
-        onConfirm={() => remove({ input: { integrationId: id } })}
-      >
-        <Text size="sm">
-          You can’t deploy its repositories any more. The app stays installed at the git provider: remove it there, too.
-        </Text>
-      </ConfirmDialog>
     </Paper>
   )
 }

@@ -1,40 +1,26 @@
 /** The list of API keys that can act in this workspace. */
-import { Button, Group, Text } from '@mantine/core'
-import { IconPlus } from '@tabler/icons-react'
+import { Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { type FragmentOf, readFragment } from '../../api/graphql.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { actorFragment } from '../../components/actor-name.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { useMe } from '../../components/me.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { useNewEvents } from '../../components/use-new-events.ts'
 import { CreateKey } from './create-key.tsx'
 import { keyFragment, keysQuery, revokeKeyMutation } from './documents.ts'
-import classes from './keys.module.css'
 import { Rows, Section } from './list.tsx'
-import { isEnded, Row } from './row.tsx'
+import { EndButton, isEnded, Row } from './row.tsx'
 
 const EVENT_TYPES = ['api_key.*']
 
 export function ApiKeys() {
   const [all, setAll] = useState(false)
-  const [creating, setCreating] = useState(false)
   return (
-    <Section
-      title="API keys"
-      all={all}
-      onAll={setAll}
-      action={
-        <Button size="xs" leftSection={<IconPlus size={16} />} onClick={() => setCreating(true)}>
-          New key
-        </Button>
-      }
-    >
+    <Section title="API keys" all={all} onAll={setAll} action={<CreateKey />}>
       <KeysPage all={all} />
-      <CreateKey opened={creating} onClose={() => setCreating(false)} />
     </Section>
   )
 }
@@ -66,7 +52,6 @@ function KeyRow({ apiKey, all }: KeyRowProps) {
   const { id, name, owner, prefix, role, secretsRead, organizationWide, agentId, createdAt, lastUsedAt, expiresAt } =
     shown
   const me = useMe()
-  const [asking, setAsking] = useState(false)
   const [revoke] = useWrite(revokeKeyMutation)
   const endedAt = shown.revokedAt
   if (!all && isEnded({ expiresAt, endedAt })) return null
@@ -79,47 +64,50 @@ function KeyRow({ apiKey, all }: KeyRowProps) {
   const may = !organizationWide || me?.organizationWide === true
   const isMine = readFragment(actorFragment, me?.actor)?.subject === id
   return (
-    <>
-      <Row
-        name={name}
-        below={
-          <Group gap={6}>
-            <span className={classes.prefix}>{prefix}…</span>
-            {owner && owner !== name && <span>of {owner},</span>}
-            <span>
-              made <TimeAgo at={createdAt} />
-            </span>
-          </Group>
-        }
-        role={role}
-        rights={rights}
-        lastUsedAt={lastUsedAt}
-        expiresAt={expiresAt}
-        endedAt={endedAt}
-        {...(may && { end: { verb: 'Revoke', label: `Revoke ${name}`, onClick: () => setAsking(true) } })}
-      />
-      <ConfirmDialog
-        opened={asking}
-        onClose={() => setAsking(false)}
-        title={`Revoke “${name}”?`}
-        verb="Revoke it"
-        dangerous
-        onConfirm={() => revoke({ input: { apiKeyId: id } })}
-      >
-        <Text size="sm" component="div">
-          Whatever uses <span className={classes.prefix}>{prefix}…</span> is refused from now on, and everybody who has
-          signed in with it is signed out.{' '}
-          {lastUsedAt ? (
-            <>
-              It was last used <TimeAgo at={lastUsedAt} />.
-            </>
-          ) : (
-            'It was never used.'
-          )}{' '}
-          This can’t be taken back.
-          {isMine && ' You have signed in with it yourself: you will be signed out, too.'}
-        </Text>
-      </ConfirmDialog>
-    </>
+    <Row
+      name={name}
+      below={
+        <Group gap={6}>
+          <Prefix>{prefix}</Prefix>
+          {owner && owner !== name && <span>of {owner},</span>}
+          <span>
+            made <TimeAgo at={createdAt} />
+          </span>
+        </Group>
+      }
+      role={role}
+      rights={rights}
+      lastUsedAt={lastUsedAt}
+      expiresAt={expiresAt}
+      endedAt={endedAt}
+      end={
+        may && (
+          <EndButton
+            label={`Revoke ${name}`}
+            verb="Revoke"
+            title={`Revoke “${name}”?`}
+            onEnd={() => revoke({ input: { apiKeyId: id } })}
+          >
+            Whatever uses <Prefix>{prefix}</Prefix> is refused from now on, and everybody who has signed in with it is
+            signed out.{' '}
+            {lastUsedAt ? (
+              <>
+                It was last used <TimeAgo at={lastUsedAt} />.
+              </>
+            ) : (
+              'It was never used.'
+            )}{' '}
+            This can’t be taken back.
+            {isMine && ' You have signed in with it yourself: you will be signed out, too.'}
+          </EndButton>
+        )
+      }
+    />
   )
 }
+
+const Prefix = ({ children }: { children: string }) => (
+  <Text span ff="monospace" fz="xs">
+    {children}…
+  </Text>
+)

@@ -1,32 +1,57 @@
-/** The dialog that creates an API key and shows it once. The page does not keep it. */
-import { Modal } from '@mantine/core'
+/** The button and dialog that create an API key and show it once. The page does not keep it. */
+import { Button, Code, Group, Modal, Stack, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
+import { Copy } from '../../components/copy.tsx'
 import { KeyForm } from './key-form.tsx'
-import { NewKeyText } from './new-key-text.tsx'
 
-interface CreateKeyProps {
-  opened: boolean
-  onClose(): void
+interface Made {
+  name: string
+  text: string
 }
 
-export function CreateKey({ opened, onClose }: CreateKeyProps) {
-  const [made, setMade] = useState<{ name: string; text: string } | null>(null)
-  const close = () => {
-    setMade(null)
-    onClose()
-  }
+export function CreateKey() {
+  const [opened, { open, close }] = useDisclosure()
+  const [made, setMade] = useState<Made | null>(null)
   return (
-    <Modal
-      opened={opened}
-      onClose={close}
-      title={made ? 'Copy this key' : 'New API key'}
-      centered
-      // a click outside must not close the dialog: the key can't be shown again
-      closeOnClickOutside={made === null}
-      closeOnEscape={made === null}
-      withCloseButton={made === null}
-    >
-      {made ? <NewKeyText {...made} onClose={close} /> : <KeyForm onMade={setMade} onCancel={close} />}
-    </Modal>
+    <>
+      <Button size="xs" leftSection={<IconPlus size={16} />} onClick={open}>
+        New key
+      </Button>
+      <Modal
+        opened={opened}
+        onClose={close}
+        onExitTransitionEnd={() => setMade(null)}
+        title={made ? 'Copy this key' : 'New API key'}
+        centered
+        // a click outside must not close the dialog: the key can't be shown again
+        closeOnClickOutside={made === null}
+        closeOnEscape={made === null}
+        withCloseButton={made === null}
+      >
+        {made ? <KeyText {...made} onClose={close} /> : <KeyForm onMade={setMade} onClose={close} />}
+      </Modal>
+    </>
+  )
+}
+
+function KeyText({ name, text, onClose }: Made & { onClose(): void }) {
+  return (
+    <Stack>
+      <Text size="sm">
+        “{name}” is shown only once. Store it where your program can read it, and send it in the header{' '}
+        <Code>X-Api-Key</Code>.
+      </Text>
+      <Group gap="xs" wrap="nowrap" align="flex-start">
+        <Code block flex={1} style={{ overflowWrap: 'anywhere', userSelect: 'all' }} data-testid="new-key">
+          {text}
+        </Code>
+        <Copy text={text} what="the key" />
+      </Group>
+      <Group justify="flex-end">
+        <Button onClick={onClose}>Done</Button>
+      </Group>
+    </Stack>
   )
 }

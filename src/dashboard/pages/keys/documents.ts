@@ -1,6 +1,5 @@
 /** The GraphQL documents of this page. */
 import { graphql } from '../../api/graphql.ts'
-import { wrongFragment } from '../../api/use-write.ts'
 import { actorFragment } from '../../components/actor-name.tsx'
 
 export const sessionFragment = graphql(
@@ -89,8 +88,7 @@ export const listenersQuery = graphql(`
   }
 `)
 
-export const revokeSessionMutation = graphql(
-  `
+export const revokeSessionMutation = graphql(`
   mutation RevokeSession($input: RevokeSessionInput!) {
     revokeSession(input: $input) {
       __typename
@@ -100,15 +98,11 @@ export const revokeSessionMutation = graphql(
           endedAt
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-export const revokeKeyMutation = graphql(
-  `
+export const revokeKeyMutation = graphql(`
   mutation RevokeApiKey($input: RevokeApiKeyInput!) {
     revokeApiKey(input: $input) {
       __typename
@@ -118,15 +112,11 @@ export const revokeKeyMutation = graphql(
           revokedAt
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-export const createKeyMutation = graphql(
-  `
+export const createKeyMutation = graphql(`
   mutation CreateApiKey($input: CreateApiKeyInput!) {
     createApiKey(input: $input) {
       __typename
@@ -136,9 +126,6 @@ export const createKeyMutation = graphql(
         }
         key
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)

@@ -1,6 +1,8 @@
 /** A row of the keys and sessions lists. */
-import { Badge, Button, Group, Stack, Text } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { Badge, Group, Stack, Text } from '@mantine/core'
+import type { ComponentProps, ReactNode } from 'react'
+import { DialogButton } from '../../components/action-menu.tsx'
+import { DialogForm } from '../../components/dialog-form.tsx'
 import { fullTime, TimeAgo } from '../../components/time.tsx'
 import classes from './keys.module.css'
 
@@ -16,8 +18,8 @@ interface RowProps {
   expiresAt: string | null
   /** when it was revoked */
   endedAt: string | null
-  /** absent: no action is offered */
-  end?: { verb: string; label: string; onClick(): void }
+  /** the button that ends it, while it has not ended */
+  end: ReactNode
 }
 
 export function Row({ name, below, role, rights, lastUsedAt, expiresAt, endedAt, end }: RowProps) {
@@ -52,14 +54,35 @@ export function Row({ name, below, role, rights, lastUsedAt, expiresAt, endedAt,
         )}
         <div>{endText({ expiresAt, endedAt })}</div>
       </Text>
-      <Group justify="flex-end">
-        {end && !isOver && (
-          <Button size="compact-xs" variant="subtle" color="red" onClick={end.onClick} aria-label={end.label}>
-            {end.verb}
-          </Button>
-        )}
-      </Group>
+      <Group justify="flex-end">{!isOver && end}</Group>
     </li>
+  )
+}
+
+export const END_BUTTON = { size: 'compact-xs', variant: 'subtle', color: 'red' } as const
+
+interface EndButtonProps {
+  label: string
+  verb: string
+  /** of the dialog */
+  title: string
+  onEnd: ComponentProps<typeof DialogForm>['onSubmit']
+  /** the effects */
+  children: ReactNode
+}
+
+export function EndButton({ label, verb, title, onEnd, children }: EndButtonProps) {
+  const content = (close: () => void) => (
+    <DialogForm verb={`${verb} it`} dangerous onSubmit={onEnd} onClose={close}>
+      <Text size="sm" component="div">
+        {children}
+      </Text>
+    </DialogForm>
+  )
+  return (
+    <DialogButton {...END_BUTTON} aria-label={label} dialog={{ title, content }}>
+      {verb}
+    </DialogButton>
   )
 }
 

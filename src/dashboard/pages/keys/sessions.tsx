@@ -1,18 +1,17 @@
 /** The list of sessions. */
-import { Badge, Text } from '@mantine/core'
+import { Badge, Button } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { type FragmentOf, readFragment } from '../../api/graphql.ts'
 import { signOut } from '../../api/session.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { ActorName } from '../../components/actor-name.tsx'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { useNewEvents } from '../../components/use-new-events.ts'
 import { revokeSessionMutation, sessionFragment, sessionsQuery } from './documents.ts'
 import { Rows, Section } from './list.tsx'
-import { isEnded, Row } from './row.tsx'
+import { END_BUTTON, EndButton, isEnded, Row } from './row.tsx'
 
 /** Events that start or end sessions. */
 const EVENT_TYPES = ['session.*', 'api_key.revoked']
@@ -52,51 +51,47 @@ interface SessionRowProps {
 function SessionRow({ session, all }: SessionRowProps) {
   const shown = readFragment(sessionFragment, session)
   const { id, current, role, organizationWide, createdAt, lastUsedAt, expiresAt, endedAt, actor } = shown
-  const [asking, setAsking] = useState(false)
   const [revoke] = useWrite(revokeSessionMutation)
   if (!all && isEnded(shown)) return null
   return (
-    <>
-      <Row
-        name={
-          <>
-            <ActorName actor={actor} />
-            {current && (
-              <Badge size="sm" variant="light">
-                this browser
-              </Badge>
-            )}
-          </>
-        }
-        below={
-          <>
-            signed in <TimeAgo at={createdAt} />
-          </>
-        }
-        role={role}
-        rights={organizationWide ? ['every workspace'] : []}
-        lastUsedAt={lastUsedAt}
-        expiresAt={expiresAt}
-        endedAt={endedAt}
-        end={
-          current
-            ? { verb: 'Sign out', label: 'Sign out of this browser', onClick: signOut }
-            : { verb: 'End', label: 'End this session', onClick: () => setAsking(true) }
-        }
-      />
-      <ConfirmDialog
-        opened={asking}
-        onClose={() => setAsking(false)}
-        title="End this session?"
-        verb="End it"
-        dangerous
-        onConfirm={() => revoke({ input: { sessionId: id } })}
-      >
-        <Text size="sm" component="div">
-          The session of <ActorName actor={actor} />, begun <TimeAgo at={createdAt} />, is signed out at once, with all
-          that it has open. With the same key or login one can sign in again.
-        </Text>
-      </ConfirmDialog>
-    </>
+    <Row
+      name={
+        <>
+          <ActorName actor={actor} />
+          {current && (
+            <Badge size="sm" variant="light">
+              this browser
+            </Badge>
+          )}
+        </>
+      }
+      below={
+        <>
+          signed in <TimeAgo at={createdAt} />
+        </>
+      }
+      role={role}
+      rights={organizationWide ? ['every workspace'] : []}
+      lastUsedAt={lastUsedAt}
+      expiresAt={expiresAt}
+      endedAt={endedAt}
+      end={
+        current ? (
+          <Button {...END_BUTTON} onClick={signOut} aria-label="Sign out of this browser">
+            Sign out
+          </Button>
+        ) : (
+          <EndButton
+            label="End this session"
+            verb="End"
+            title="End this session?"
+            onEnd={() => revoke({ input: { sessionId: id } })}
+          >
+            The session of <ActorName actor={actor} />, begun <TimeAgo at={createdAt} />, is signed out at once, with
+            all that it has open. With the same key or login one can sign in again.
+          </EndButton>
+        )
+      }
+    />
   )
 }

@@ -1,14 +1,13 @@
 /** Installation steps: a new key, shown once, and the commands for the cluster. */
-import { Alert, Button, Code, Group, Modal, Stack, Text } from '@mantine/core'
+import { Alert, Button, Code, Group, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
-import { useUncachedWrite, wrongFragment } from '../../api/use-write.ts'
+import { useUncachedWrite } from '../../api/use-write.ts'
 import { Copy } from '../../components/copy.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import classes from './listeners.module.css'
 
-const keyMutation = graphql(
-  `
+const keyMutation = graphql(`
   mutation CreateListenerKey($input: CreateApiKeyInput!) {
     createApiKey(input: $input) {
       __typename
@@ -18,46 +17,16 @@ const keyMutation = graphql(
           id
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 interface InstallProps {
   listener: { id: string; computeId: string; computeConfig: { k8sNamespaces: string[] | null } }
-  /** absent: shown on the page instead of in a dialog */
-  dialog?: { opened: boolean; onClose(): void }
 }
 
-export function Install({ listener, dialog }: InstallProps) {
+export function Install({ listener: { id, computeId, computeConfig } }: InstallProps) {
   const [key, setKey] = useState<string | null>(null)
-  if (!dialog) return <InstallSteps listener={listener} shown={key} onKey={setKey} />
-  const close = () => {
-    setKey(null)
-    dialog.onClose()
-  }
-  return (
-    <Modal
-      opened={dialog.opened}
-      onClose={close}
-      title={`Install the listener ${listener.computeId}`}
-      size="lg"
-      centered
-    >
-      <InstallSteps listener={listener} shown={key} onKey={setKey} />
-    </Modal>
-  )
-}
-
-interface StepsProps {
-  listener: InstallProps['listener']
-  shown: string | null
-  onKey(key: string): void
-}
-
-function InstallSteps({ listener: { id, computeId, computeConfig }, shown, onKey }: StepsProps) {
   const [wrong, setWrong] = useState<string | null>(null)
   const [write, busy] = useUncachedWrite(keyMutation)
   const isAdmin = useHasRole('admin')
@@ -69,7 +38,7 @@ function InstallSteps({ listener: { id, computeId, computeConfig }, shown, onKey
     )
   const make = async () => {
     const outcome = await write({ input: { name: `listener ${computeId}`, role: 'listener', listenerId: id } })
-    if (outcome.ok && outcome.value.key) onKey(outcome.value.key)
+    if (outcome.ok && outcome.value.key) setKey(outcome.value.key)
     setWrong(outcome.ok ? null : outcome.problem.message)
   }
   const namespaces = computeConfig.k8sNamespaces?.join(',') || 'NAMESPACE'
@@ -83,7 +52,7 @@ function InstallSteps({ listener: { id, computeId, computeConfig }, shown, onKey
       <Text size="sm">
         1. A key that is good for this listener’s work and nothing else. The manifest says how it becomes a Secret.
       </Text>
-      {shown === null ? (
+      {key === null ? (
         <Group>
           <Button variant="light" size="xs" loading={busy} onClick={() => void make()}>
             Create key
@@ -92,8 +61,8 @@ function InstallSteps({ listener: { id, computeId, computeConfig }, shown, onKey
       ) : (
         <Alert color="yellow" title="Copy the key now. It is shown only once." role="status">
           <Group gap="xs" wrap="nowrap">
-            <Code className={classes.command}>{shown}</Code>
-            <Copy text={shown} what="the key" />
+            <Code className={classes.command}>{key}</Code>
+            <Copy text={key} what="the key" />
           </Group>
         </Alert>
       )}

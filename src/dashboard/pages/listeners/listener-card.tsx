@@ -1,12 +1,12 @@
 /** One listener: state, namespaces, deployments and admin actions. */
-import { ActionIcon, Badge, Group, Menu, Paper, Stack, Text, Title } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
-import { IconDots, IconKey, IconPencil, IconTrash } from '@tabler/icons-react'
+import { Badge, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { IconKey, IconPencil, IconTrash } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { type FragmentOf, graphql, type ResultOf, readFragment } from '../../api/graphql.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import { ActionMenu } from '../../components/action-menu.tsx'
 import { Copy } from '../../components/copy.tsx'
+import { DialogForm } from '../../components/dialog-form.tsx'
 import { LinkTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { servingState } from '../../components/serving-state.ts'
@@ -55,17 +55,13 @@ export const listenerFragment = graphql(`
   }
 `)
 
-const removeMutation = graphql(
-  `
+const removeMutation = graphql(`
   mutation DeleteListener($input: DeleteListenerInput!) {
     deleteListener(input: $input) {
       __typename
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 type ListenerData = ResultOf<typeof listenerFragment>
 
@@ -179,50 +175,57 @@ function DeploymentState({ deployment }: { deployment: ListenerData['deployments
 
 function Actions({ listener }: { listener: ListenerData }) {
   const { id, computeId, editVersion, deployments } = listener
-  const [editing, edit] = useDisclosure()
-  const [installing, install] = useDisclosure()
-  const [removing, removal] = useDisclosure()
   const [remove] = useWrite(removeMutation)
   const isAdmin = useHasRole('admin')
   return (
     <Group gap={4} wrap="nowrap">
       <Copy text={id} what="the id" />
       {isAdmin && (
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${computeId}`}>
-              <IconDots size={18} />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item leftSection={<IconPencil size={16} />} onClick={edit.open}>
-              Change namespaces
-            </Menu.Item>
-            <Menu.Item leftSection={<IconKey size={16} />} onClick={install.open}>
-              Install, with a new key
-            </Menu.Item>
-            <Menu.Item leftSection={<IconTrash size={16} />} color="red" onClick={removal.open}>
-              Delete
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
+        <ActionMenu
+          label={`Actions for ${computeId}`}
+          actions={[
+            {
+              label: 'Change namespaces',
+              icon: IconPencil,
+              run: {
+                title: `Namespaces of ${computeId}`,
+                content: (close) => <EditNamespaces listener={listener} onClose={close} />,
+              },
+            },
+            {
+              label: 'Install, with a new key',
+              icon: IconKey,
+              run: {
+                title: `Install the listener ${computeId}`,
+                size: 'lg',
+                content: () => <Install listener={listener} />,
+              },
+            },
+            {
+              label: 'Delete',
+              icon: IconTrash,
+              dangerous: true,
+              run: {
+                title: `Delete ${computeId}`,
+                content: (close) => (
+                  <DialogForm
+                    verb="Delete"
+                    dangerous
+                    onSubmit={() => remove({ input: { listenerId: id, ifVersion: editVersion } })}
+                    onClose={close}
+                  >
+                    <Text size="sm">
+                      {deployments.totalCount === 0
+                        ? 'Its keys are revoked, so the program in the cluster ends its work. Nothing that runs in the cluster is removed.'
+                        : 'Deployments name it, and keep it: delete them first, and wait until they are gone from the cluster.'}
+                    </Text>
+                  </DialogForm>
+                ),
+              },
+            },
+          ]}
+        />
       )}
-      <EditNamespaces opened={editing} onClose={edit.close} listener={listener} />
-      <Install listener={listener} dialog={{ opened: installing, onClose: install.close }} />
-      <ConfirmDialog
-        opened={removing}
-        onClose={removal.close}
-        title={`Delete ${computeId}`}
-        verb="Delete"
-        dangerous
-        onConfirm={() => remove({ input: { listenerId: id, ifVersion: editVersion } })}
-      >
-        <Text size="sm">
-          {deployments.totalCount === 0
-            ? 'Its keys are revoked, so the program in the cluster ends its work. Nothing that runs in the cluster is removed.'
-            : 'Deployments name it, and keep it: delete them first, and wait until they are gone from the cluster.'}
-        </Text>
-      </ConfirmDialog>
     </Group>
   )
 }

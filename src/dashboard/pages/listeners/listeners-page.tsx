@@ -1,11 +1,11 @@
 /** `/w/$ws/listeners`: the clusters that run deployments, with their last contact. */
-import { Button, Code, Stack } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
+import { Code, Stack } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
+import { DialogButton } from '../../components/action-menu.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
@@ -46,12 +46,14 @@ export default function ListenersPage() {
   useNewEvents({ types: EVENT_TYPES }, again)
   const isWaitedFor = query[0].data?.listeners.nodes.some(({ lastSeenAt }) => lastSeenAt === null)
   useRefresh(query[1], isWaitedFor ? REFRESH_MS.new : REFRESH_MS.heard)
-  const [adding, { open, close }] = useDisclosure()
   const isAdmin = useHasRole('admin')
   const add = isAdmin && (
-    <Button leftSection={<IconPlus size={16} />} onClick={open}>
+    <DialogButton
+      leftSection={<IconPlus size={16} />}
+      dialog={{ title: 'New listener', content: (close) => <NewListener onClose={close} /> }}
+    >
       New listener
-    </Button>
+    </DialogButton>
   )
   const [{ data, error }] = query
   if (!data && error && problemOf(error).code === 'PLAN_REQUIRED')
@@ -86,7 +88,6 @@ export default function ListenersPage() {
           )
         }
       </QueryView>
-      <NewListener opened={adding} onClose={close} />
     </Page>
   )
 }

@@ -3,22 +3,15 @@ import { TagsInput, type TagsInputProps } from '@mantine/core'
 
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
-interface NamespacesProps extends Pick<TagsInputProps, 'error'> {
-  value: string[]
-  onChange(value: string[]): void
-}
-
-export function Namespaces({ value, onChange, error }: NamespacesProps) {
+export function Namespaces(props: TagsInputProps) {
   return (
     <TagsInput
       label="Namespaces"
       description="Deployments may be put into these. Without one the listener can have none."
-      placeholder={value.length === 0 ? 'agents' : ''}
-      value={value}
-      onChange={onChange}
+      placeholder={props.value?.length === 0 ? 'agents' : ''}
       splitChars={[',', ' ']}
       acceptValueOnBlur
-      error={error}
+      {...props}
     />
   )
 }

@@ -2,13 +2,12 @@
 import { useRef, useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import type { Problem } from '../../api/problem.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
+import { useWrite } from '../../api/use-write.ts'
 import type { Source } from '../../components/upload/source.ts'
 import { type UploadProgress, useUpload } from '../../components/upload/use-upload.ts'
 import { type Draft, toCreateInput } from './draft.ts'
 
-const createMutation = graphql(
-  `
+const createMutation = graphql(`
   mutation NewDeployment($input: CreateDeploymentInput!) {
     createDeployment(input: $input) {
       __typename
@@ -23,15 +22,11 @@ const createMutation = graphql(
           status
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-const setSourceMutation = graphql(
-  `
+const setSourceMutation = graphql(`
   mutation UseUpload($input: UpdateDeploymentInput!) {
     updateDeployment(input: $input) {
       __typename
@@ -45,12 +40,9 @@ const setSourceMutation = graphql(
           status
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 interface Created {
   deploymentId: string

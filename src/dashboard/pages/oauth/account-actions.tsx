@@ -1,16 +1,15 @@
 /** Actions on the user's own account: rename, make default, disconnect. */
-import { ActionIcon, Menu, Stack, Text, TextInput } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
-import { IconDots, IconPencil, IconStar, IconTrash } from '@tabler/icons-react'
-import { useState } from 'react'
+import { Stack, Text, TextInput } from '@mantine/core'
+import { IconPencil, IconStar, IconTrash } from '@tabler/icons-react'
 import { graphql } from '../../api/graphql.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import { ActionMenu } from '../../components/action-menu.tsx'
+import { DialogForm } from '../../components/dialog-form.tsx'
 import { useHasRole } from '../../components/me.tsx'
+import { useFields } from '../../components/use-fields.ts'
 import { accountLabel, type Token } from './documents.ts'
 
-const updateMutation = graphql(
-  `
+const updateMutation = graphql(`
   mutation UpdateOAuthToken($input: UpdateOAuthTokenInput!) {
     updateOAuthToken(input: $input) {
       __typename
@@ -21,30 +20,19 @@ const updateMutation = graphql(
           isDefault
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-const deleteMutation = graphql(
-  `
+const deleteMutation = graphql(`
   mutation DeleteOAuthToken($input: DeleteOAuthTokenInput!) {
     deleteOAuthToken(input: $input) {
       __typename
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 export function AccountActions({ token }: { token: Token }) {
-  const [naming, name] = useDisclosure()
-  const [choosing, choose] = useDisclosure()
-  const [deleting, deletion] = useDisclosure()
-  const [label, setLabel] = useState('')
   const [update] = useWrite(updateMutation)
   const [remove] = useWrite(deleteMutation)
   const mayWrite = useHasRole('deployer')
@@ -52,70 +40,70 @@ export function AccountActions({ token }: { token: Token }) {
   const { id: tokenId, provider, isDefault } = token
   const account = accountLabel(token)
   return (
-    <>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${account}`}>
-            <IconDots size={18} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item
-            leftSection={<IconPencil size={16} />}
-            onClick={() => {
-              setLabel(token.providerAccountLabel ?? '')
-              name.open()
-            }}
-          >
-            Rename
-          </Menu.Item>
-          {!isDefault && (
-            <Menu.Item leftSection={<IconStar size={16} />} onClick={choose.open}>
-              Make default
-            </Menu.Item>
-          )}
-          <Menu.Item leftSection={<IconTrash size={16} />} color="red" onClick={deletion.open}>
-            Disconnect
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
-      <ConfirmDialog
-        opened={naming}
-        onClose={name.close}
-        title="Name this account"
-        verb="Save"
-        onConfirm={() => update({ input: { tokenId, label: label.trim() } })}
-      >
-        <TextInput
-          label="Name"
-          description="Shown instead of what the provider calls it."
-          value={label}
-          onChange={({ currentTarget }) => setLabel(currentTarget.value)}
-          maxLength={128}
-        />
-      </ConfirmDialog>
-      <ConfirmDialog
-        opened={choosing}
-        onClose={choose.close}
-        title={`${account} as the default`}
-        verb="Make default"
-        onConfirm={() => update({ input: { tokenId, isDefault: true } })}
-      >
-        <Text size="sm">An agent that is connected to several of your accounts at {provider.name} gets this one.</Text>
-      </ConfirmDialog>
-      <ConfirmDialog
-        opened={deleting}
-        onClose={deletion.close}
-        title={`Disconnect ${account}`}
-        verb="Disconnect"
-        dangerous
-        onConfirm={() => remove({ input: { tokenId } })}
-      >
-        <Stack gap="xs">
-          <Text size="sm">No agent gets its token from then on, and it is revoked at {provider.name}, too.</Text>
-          <Text size="sm">Connecting it again means to consent again.</Text>
-        </Stack>
-      </ConfirmDialog>
-    </>
+    <ActionMenu
+      label={`Actions for ${account}`}
+      actions={[
+        {
+          label: 'Rename',
+          icon: IconPencil,
+          run: { title: 'Name this account', content: (close) => <Rename token={token} onClose={close} /> },
+        },
+        !isDefault && {
+          label: 'Make default',
+          icon: IconStar,
+          run: {
+            title: `${account} as the default`,
+            content: (close) => (
+              <DialogForm
+                verb="Make default"
+                onSubmit={() => update({ input: { tokenId, isDefault: true } })}
+                onClose={close}
+              >
+                <Text size="sm">
+                  An agent that is connected to several of your accounts at {provider.name} gets this one.
+                </Text>
+              </DialogForm>
+            ),
+          },
+        },
+        {
+          label: 'Disconnect',
+          icon: IconTrash,
+          dangerous: true,
+          run: {
+            title: `Disconnect ${account}`,
+            content: (close) => (
+              <DialogForm verb="Disconnect" dangerous onSubmit={() => remove({ input: { tokenId } })} onClose={close}>
+                <Stack gap="xs">
+                  <Text size="sm">
+                    No agent gets its token from then on, and it is revoked at {provider.name}, too.
+                  </Text>
+                  <Text size="sm">Connecting it again means to consent again.</Text>
+                </Stack>
+              </DialogForm>
+            ),
+          },
+        },
+      ]}
+    />
+  )
+}
+
+function Rename({ token, onClose }: { token: Token; onClose(): void }) {
+  const [update] = useWrite(updateMutation)
+  const fields = useFields('UpdateOAuthTokenInput', { initialValues: { label: token.providerAccountLabel ?? '' } })
+  return (
+    <DialogForm
+      verb="Save"
+      fields={fields}
+      onSubmit={() => update({ input: { tokenId: token.id, label: fields.values.label.trim() } })}
+      onClose={onClose}
+    >
+      <TextInput
+        label="Name"
+        description="Shown instead of what the provider calls it."
+        {...fields.getInputProps('label')}
+      />
+    </DialogForm>
   )
 }

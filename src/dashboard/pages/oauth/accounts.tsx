@@ -1,9 +1,9 @@
 /** The user's own accounts; other users can't see them. */
-import { Badge, Button, Group, Paper, Stack, Text } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
+import { Badge, Group, Paper, Stack, Text } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
+import { DialogButton } from '../../components/action-menu.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
@@ -17,44 +17,44 @@ import { accountLabel, type Token, tokensQuery } from './documents.ts'
 export function Accounts() {
   const [after, setAfter] = useState<string | null>(null)
   const query = useQuery({ query: tokensQuery, variables: { after }, requestPolicy: 'cache-and-network' })
-  const [connecting, { open, close }] = useDisclosure()
   const mayConnect = useHasRole('deployer')
   const connect = mayConnect && (
-    <Button leftSection={<IconPlus size={16} />} onClick={open}>
+    <DialogButton
+      leftSection={<IconPlus size={16} />}
+      dialog={{
+        title: 'Connect an account',
+        content: (close) => (
+          <ConnectAccount onConnected={() => query[1]({ requestPolicy: 'network-only' })} onClose={close} />
+        ),
+      }}
+    >
       Connect an account
-    </Button>
+    </DialogButton>
   )
   return (
-    <>
-      <QueryView query={query}>
-        {({ oauthTokens: { nodes, pageInfo } }) =>
-          nodes.length === 0 && after === null ? (
-            <Empty title="No accounts yet" action={connect}>
-              Let an agent read your mail, or write to your calendar: you consent at the provider, and say here which
-              agent it is for.
-            </Empty>
-          ) : (
-            <Stack>
-              <Group justify="space-between">
-                <Text size="sm" c="dimmed">
-                  Only you see these. The tokens themselves are shown to nobody.
-                </Text>
-                {connect}
-              </Group>
-              {nodes.map((token) => (
-                <Account key={token.id} token={token} />
-              ))}
-              <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
-            </Stack>
-          )
-        }
-      </QueryView>
-      <ConnectAccount
-        opened={connecting}
-        onClose={close}
-        onConnected={() => query[1]({ requestPolicy: 'network-only' })}
-      />
-    </>
+    <QueryView query={query}>
+      {({ oauthTokens: { nodes, pageInfo } }) =>
+        nodes.length === 0 && after === null ? (
+          <Empty title="No accounts yet" action={connect}>
+            Let an agent read your mail, or write to your calendar: you consent at the provider, and say here which
+            agent it is for.
+          </Empty>
+        ) : (
+          <Stack>
+            <Group justify="space-between">
+              <Text size="sm" c="dimmed">
+                Only you see these. The tokens themselves are shown to nobody.
+              </Text>
+              {connect}
+            </Group>
+            {nodes.map((token) => (
+              <Account key={token.id} token={token} />
+            ))}
+            <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
+          </Stack>
+        )
+      }
+    </QueryView>
   )
 }
 

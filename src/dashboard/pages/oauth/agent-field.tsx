@@ -2,6 +2,7 @@
 import { Autocomplete, type AutocompleteProps } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
+import { INPUT_FIELDS } from '../../components/input-fields.ts'
 import { useHasRole } from '../../components/me.tsx'
 
 const agentsQuery = graphql(`
@@ -29,5 +30,12 @@ export function AgentField(props: Omit<AutocompleteProps, 'data' | 'placeholder'
     ...(data?.connections.nodes ?? []),
     ...(data?.apiKeys?.nodes ?? []).filter(({ revokedAt }) => revokedAt === null),
   ].flatMap(({ agentId }) => agentId ?? [])
-  return <Autocomplete {...props} placeholder="my-agent" data={[...new Set(known)].sort()} maxLength={255} />
+  return (
+    <Autocomplete
+      maxLength={INPUT_FIELDS.CreateConnectionInput!.agentId!.maxLength}
+      {...props}
+      placeholder="my-agent"
+      data={[...new Set(known)].sort()}
+    />
+  )
 }

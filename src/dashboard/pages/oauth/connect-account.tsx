@@ -1,18 +1,17 @@
 /** The dialog that connects an account: provider, scopes and agent, then consent at the provider. */
-import { Alert, Button, Group, Loader, Modal, NativeSelect, Stack, TagsInput, Text } from '@mantine/core'
+import { Alert, Button, Group, Loader, NativeSelect, Stack, TagsInput, Text } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { fieldError, formError, type Problem } from '../../api/problem.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import { DialogForm } from '../../components/form.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import { DialogForm } from '../../components/dialog-form.tsx'
+import { useFields } from '../../components/use-fields.ts'
 import { AgentField } from './agent-field.tsx'
 import { providersQuery } from './documents.ts'
 import { useConsent } from './use-consent.ts'
 
-const authenticateMutation = graphql(
-  `
+const authenticateMutation = graphql(`
   mutation Authenticate($input: AuthenticateInput!) {
     authenticate(input: $input) {
       __typename
@@ -23,72 +22,48 @@ const authenticateMutation = graphql(
           url
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 interface ConnectAccountProps {
-  opened: boolean
-  onClose(): void
   onConnected(): void
+  onClose(): void
 }
 
-export function ConnectAccount({ opened, onClose, onConnected }: ConnectAccountProps) {
-  return (
-    <Modal opened={opened} onClose={onClose} title="Connect an account" centered>
-      {opened && (
-        <ConnectSteps
-          onClose={onClose}
-          onConnected={() => {
-            onConnected()
-            onClose()
-          }}
-        />
-      )}
-    </Modal>
-  )
-}
-
-function ConnectSteps({ onClose, onConnected }: Omit<ConnectAccountProps, 'opened'>) {
+export function ConnectAccount({ onConnected, onClose }: ConnectAccountProps) {
   const [{ data }] = useQuery({ query: providersQuery, variables: { after: null } })
   const providers = data?.oauthProviders.nodes
-  const [chosen, setChosen] = useState<string | null>(null)
-  const [scopes, setScopes] = useState<string[]>([])
-  const [agent, setAgent] = useState('')
+  const fields = useFields('AuthenticateInput', {
+    initialValues: { provider: '', scopes: [] as string[], agentId: '' },
+  })
   const [begun, setBegun] = useState<{ authId: string; url: string } | null>(null)
-  const [wrong, setWrong] = useState<Problem | null>(null)
-  const [write, busy] = useWrite(authenticateMutation)
-  const provider = chosen ?? providers?.[0]?.providerId ?? ''
-
-  const submit = async () => {
-    const agentId = agent.trim() || null
-    const outcome = await write({ input: { provider, scopes, agentId, forceNew: true } })
-    if (!outcome.ok) return setWrong(outcome.problem)
-    const { authId, url } = outcome.value.authorization
-    if (authId && url) setBegun({ authId, url })
-    else onConnected()
+  const [write] = useWrite(authenticateMutation)
+  const { scopes, agentId } = fields.values
+  const provider = fields.values.provider || (providers?.[0]?.providerId ?? '')
+  const end = () => {
+    onConnected()
+    onClose()
   }
-  if (begun) return <Consent begun={begun} onConnected={onConnected} onClose={onClose} />
+  if (begun) return <Consent begun={begun} onConnected={end} onClose={onClose} />
   if (providers?.length === 0)
     return <Text size="sm">There is no provider yet: an admin adds those of the organization, under “Providers”.</Text>
   return (
     <DialogForm
-      busy={busy}
-      wrong={wrong}
-      said={formError(wrong, ['provider', 'scopes', 'agentId'])}
       verb="Continue"
+      fields={fields}
       disabled={provider === ''}
-      onCancel={onClose}
-      onSubmit={submit}
+      onSubmit={() => write({ input: { provider, scopes, agentId: agentId.trim() || null, forceNew: true } })}
+      onDone={({ authorization: { authId, url } }) => {
+        if (authId && url) setBegun({ authId, url })
+        else end()
+      }}
+      onClose={onClose}
     >
       <NativeSelect
         label="Provider"
+        {...fields.getInputProps('provider')}
         value={provider}
-        onChange={({ currentTarget }) => setChosen(currentTarget.value)}
-        error={fieldError(wrong, 'provider')}
         data-autofocus
         data={(providers ?? []).map(({ providerId, name }) => ({ value: providerId, label: name }))}
       />
@@ -96,18 +71,14 @@ function ConnectSteps({ onClose, onConnected }: Omit<ConnectAccountProps, 'opene
         label="Scopes"
         description="What the agent may do with the account, in the provider’s words."
         placeholder={scopes.length === 0 ? 'mail.read' : ''}
-        value={scopes}
-        onChange={setScopes}
-        error={fieldError(wrong, 'scopes')}
         splitChars={[',', ' ']}
         acceptValueOnBlur
+        {...fields.getInputProps('scopes')}
       />
       <AgentField
         label="Agent"
         description="May use it as soon as you have consented. It can be named later, too."
-        value={agent}
-        onChange={setAgent}
-        error={fieldError(wrong, 'agentId')}
+        {...fields.getInputProps('agentId')}
       />
     </DialogForm>
   )
@@ -117,7 +88,7 @@ function Consent({
   begun: { authId, url },
   onConnected,
   onClose,
-}: { begun: { authId: string; url: string } } & Omit<ConnectAccountProps, 'opened'>) {
+}: ConnectAccountProps & { begun: { authId: string; url: string } }) {
   const wrong = useConsent(authId, onConnected)
   return (
     <Stack>

@@ -5,8 +5,9 @@ import { IconSearch } from '@tabler/icons-react'
 import { useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import { DialogButton } from '../../components/action-menu.tsx'
+import { DialogForm } from '../../components/dialog-form.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { Empty, Loading } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
@@ -39,29 +40,21 @@ const connectionsQuery = graphql(`
   }
 `)
 
-const connectMutation = graphql(
-  `
+const connectMutation = graphql(`
   mutation CreateConnection($input: CreateConnectionInput!) {
     createConnection(input: $input) {
       __typename
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-const disconnectMutation = graphql(
-  `
+const disconnectMutation = graphql(`
   mutation DeleteConnection($input: DeleteConnectionInput!) {
     deleteConnection(input: $input) {
       __typename
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 /** pause in typing before a search */
 const DEBOUNCE_MS = 300
@@ -155,27 +148,31 @@ function ConnectionList({ agentId, onAgent }: LinksProps) {
 }
 
 function Disconnect({ id, agentId, account }: { id: string; agentId: string; account: string }) {
-  const [asked, setAsked] = useState(false)
   const [write] = useWrite(disconnectMutation)
   return (
-    <>
-      <Button variant="subtle" color="red" size="xs" onClick={() => setAsked(true)}>
-        Disconnect
-      </Button>
-      <ConfirmDialog
-        opened={asked}
-        onClose={() => setAsked(false)}
-        title={`Disconnect “${agentId}”`}
-        verb="Disconnect"
-        dangerous
-        onConfirm={() => write({ input: { agentId, connectionId: id } })}
-      >
-        <Text size="sm">
-          It gets no token of {account} any more. One that it has already is good until it expires. Your account stays
-          connected.
-        </Text>
-      </ConfirmDialog>
-    </>
+    <DialogButton
+      variant="subtle"
+      color="red"
+      size="xs"
+      dialog={{
+        title: `Disconnect “${agentId}”`,
+        content: (close) => (
+          <DialogForm
+            verb="Disconnect"
+            dangerous
+            onSubmit={() => write({ input: { agentId, connectionId: id } })}
+            onClose={close}
+          >
+            <Text size="sm">
+              It gets no token of {account} any more. One that it has already is good until it expires. Your account
+              stays connected.
+            </Text>
+          </DialogForm>
+        ),
+      }}
+    >
+      Disconnect
+    </DialogButton>
   )
 }
 

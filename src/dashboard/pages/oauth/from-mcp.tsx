@@ -1,22 +1,17 @@
 /** Creates a provider from an MCP server: our server reads its metadata and registers a client. */
-import { Modal, TextInput } from '@mantine/core'
-import { useState } from 'react'
+import { TextInput } from '@mantine/core'
 import { graphql } from '../../api/graphql.ts'
-import { asFieldError, fieldError, formError, type Problem } from '../../api/problem.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import { DialogForm } from '../../components/form.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import { DialogForm } from '../../components/dialog-form.tsx'
+import { useFields } from '../../components/use-fields.ts'
 
-const discoverMutation = graphql(
-  `
+const discoverMutation = graphql(`
   mutation DiscoverMcpProvider($input: DiscoverMcpProviderInput!) {
     discoverMcpProvider(input: $input) {
       __typename
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 const FIELDS = [
   { field: 'mcpServerUrl', label: 'MCP endpoint URL', placeholder: 'https://mcp.example.com/mcp' },
@@ -24,42 +19,29 @@ const FIELDS = [
   { field: 'providerId', label: 'Id', placeholder: 'acme', description: 'Used in API calls. Can’t be changed.' },
 ] as const
 
-const EMPTY_FORM = { mcpServerUrl: '', name: '', providerId: '' }
-
-export function FromMcp({ opened, onClose }: { opened: boolean; onClose(): void }) {
-  const [input, setInput] = useState(EMPTY_FORM)
-  const [wrong, setWrong] = useState<Problem | null>(null)
-  const [write, busy] = useWrite(discoverMutation)
-  const close = () => {
-    setInput(EMPTY_FORM)
-    setWrong(null)
-    onClose()
-  }
-  const submit = async () => {
-    const outcome = await write({ input })
-    if (outcome.ok) close()
-    else setWrong(asFieldError('providerId', outcome.problem))
-  }
-  const said = formError(
-    wrong,
-    FIELDS.map(({ field }) => field),
-  )
+export function FromMcp({ onClose }: { onClose(): void }) {
+  const fields = useFields('DiscoverMcpProviderInput', {
+    initialValues: { mcpServerUrl: '', name: '', providerId: '' },
+  })
+  const [write] = useWrite(discoverMutation)
   return (
-    <Modal opened={opened} onClose={close} title="From an MCP server" centered>
-      <DialogForm busy={busy} wrong={wrong} said={said} verb="Register client" onCancel={close} onSubmit={submit}>
-        {FIELDS.map(({ field, ...how }) => (
-          <TextInput
-            key={field}
-            {...how}
-            value={input[field]}
-            onChange={({ currentTarget: { value } }) => setInput((before) => ({ ...before, [field]: value }))}
-            error={fieldError(wrong, field)}
-            required
-            withAsterisk={false}
-            data-autofocus={field === FIELDS[0].field || undefined}
-          />
-        ))}
-      </DialogForm>
-    </Modal>
+    <DialogForm
+      verb="Register client"
+      fields={fields}
+      uniqueField="providerId"
+      onSubmit={() => write({ input: fields.values })}
+      onClose={onClose}
+    >
+      {FIELDS.map(({ field, ...texts }) => (
+        <TextInput
+          key={field}
+          {...texts}
+          {...fields.getInputProps(field)}
+          required
+          withAsterisk={false}
+          data-autofocus={field === FIELDS[0].field || undefined}
+        />
+      ))}
+    </DialogForm>
   )
 }

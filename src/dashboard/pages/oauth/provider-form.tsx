@@ -1,27 +1,22 @@
 /** The form for a new or changed provider. */
-import { Checkbox, Modal, NativeSelect, PasswordInput, TextInput } from '@mantine/core'
+import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core'
 import '@mantine/core/styles/PasswordInput.css'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
-import { asFieldError, fieldError, formError, type Problem } from '../../api/problem.ts'
-import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import { DialogForm } from '../../components/form.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import { DialogForm } from '../../components/dialog-form.tsx'
+import { useFields } from '../../components/use-fields.ts'
 import type { Provider } from './documents.ts'
 
-const createMutation = graphql(
-  `
+const createMutation = graphql(`
   mutation CreateOAuthProvider($input: CreateOAuthProviderInput!) {
     createOAuthProvider(input: $input) {
       __typename
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
-const updateMutation = graphql(
-  `
+const updateMutation = graphql(`
   mutation UpdateOAuthProvider($input: UpdateOAuthProviderInput!) {
     updateOAuthProvider(input: $input) {
       __typename
@@ -37,12 +32,9 @@ const updateMutation = graphql(
           version
         }
       }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 const METHODS = [
   { value: 'client_secret_post', label: 'Client secret in the body' },
@@ -51,7 +43,7 @@ const METHODS = [
 ] as const
 type Method = (typeof METHODS)[number]['value']
 
-const draftOf = (provider: Provider | null) => ({
+const valuesOf = (provider: Provider | null) => ({
   name: provider?.name ?? '',
   providerId: provider?.providerId ?? '',
   authUrl: provider?.authUrl ?? '',
@@ -61,7 +53,7 @@ const draftOf = (provider: Provider | null) => ({
   usesPkce: provider?.usesPkce ?? true,
   tokenEndpointAuthMethod: provider?.tokenEndpointAuthMethod ?? ('client_secret_post' as Method),
 })
-type Draft = ReturnType<typeof draftOf>
+type Values = ReturnType<typeof valuesOf>
 
 const TEXT_FIELDS = [
   { field: 'name', label: 'Name', placeholder: 'Acme' },
@@ -70,94 +62,66 @@ const TEXT_FIELDS = [
   { field: 'tokenUrl', label: 'Token URL', placeholder: 'https://login.example.com/token' },
   { field: 'clientId', label: 'Client id', placeholder: '' },
 ] as const
-const FORM_FIELDS = [...TEXT_FIELDS.map(({ field }) => field), 'clientSecret', 'usesPkce', 'tokenEndpointAuthMethod']
 
 /** Only the changed fields, so that other users' changes stay. */
-const changesOf = (draft: Draft, start: Draft): Partial<Draft> =>
-  Object.fromEntries(Object.entries(draft).filter(([field, value]) => value !== start[field as keyof Draft]))
+const changesOf = (values: Values, start: Values): Partial<Values> =>
+  Object.fromEntries(Object.entries(values).filter(([field, value]) => value !== start[field as keyof Values]))
 
 interface ProviderFormProps {
-  opened: boolean
-  onClose(): void
   /** null: creates a provider */
   provider: Provider | null
+  onClose(): void
 }
 
-export function ProviderForm({ opened, onClose, provider }: ProviderFormProps) {
+export function ProviderForm({ provider, onClose }: ProviderFormProps) {
+  const [{ start, version }] = useState({ start: valuesOf(provider), version: provider?.version })
+  const fields = useFields('CreateOAuthProviderInput', { initialValues: start })
+  const { values } = fields
+  const [create] = useWrite(createMutation)
+  const [update] = useWrite(updateMutation)
   return (
-    <Modal opened={opened} onClose={onClose} title={provider ? `Change ${provider.name}` : 'New provider'} centered>
-      <Fields key={String(opened)} onClose={onClose} provider={provider} />
-    </Modal>
-  )
-}
-
-function Fields({ onClose, provider }: Omit<ProviderFormProps, 'opened'>) {
-  const [start] = useState(() => draftOf(provider))
-  const [draft, setDraft] = useState<Draft>(start)
-  const [version, setVersion] = useState(provider?.version ?? 0)
-  const [wrong, setWrong] = useState<Problem | null>(null)
-  const [create, creating] = useWrite(createMutation)
-  const [update, updating] = useWrite(updateMutation)
-  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }))
-  const conflict = wrong?.code === 'PRECONDITION_FAILED'
-
-  const submit = async () => {
-    const outcome = provider
-      ? await update({ input: { ...changesOf(draft, start), providerId: provider.providerId, ifVersion: version } })
-      : await create({ input: { ...draft, clientSecret: draft.clientSecret || null } })
-    if (outcome.ok) return onClose()
-    setWrong(asFieldError('providerId', outcome.problem))
-    setVersion(outcome.problem.version ?? version)
-  }
-  return (
-    <DialogForm
-      busy={creating || updating}
-      wrong={wrong}
-      said={
-        conflict
-          ? 'Another user changed the provider. Save again to apply your changes; the other fields keep their new values.'
-          : formError(wrong, FORM_FIELDS)
-      }
-      isConflict={conflict}
+    <DialogForm<unknown>
       verb={provider ? 'Save' : 'Create'}
-      onCancel={onClose}
-      onSubmit={submit}
+      fields={fields}
+      uniqueField="providerId"
+      conflictText="Another user changed the provider. Save again to apply your changes; the other fields keep their new values."
+      onSubmit={(conflicting) =>
+        provider
+          ? update({
+              input: {
+                ...changesOf(values, start),
+                providerId: provider.providerId,
+                ifVersion: conflicting ?? version,
+              },
+            })
+          : create({ input: { ...values, clientSecret: values.clientSecret || null } })
+      }
+      onClose={onClose}
     >
-      {TEXT_FIELDS.map(({ field, ...how }) => (
+      {TEXT_FIELDS.map(({ field, ...texts }) => (
         <TextInput
           key={field}
-          {...how}
-          value={draft[field]}
-          onChange={({ currentTarget }) => change({ [field]: currentTarget.value })}
-          error={fieldError(wrong, field)}
+          {...texts}
+          {...fields.getInputProps(field)}
           disabled={field === 'providerId' && provider !== null}
           required
           withAsterisk={false}
           data-autofocus={field === 'name' || undefined}
         />
       ))}
-      <NativeSelect
-        label="Client authentication"
-        value={draft.tokenEndpointAuthMethod}
-        onChange={({ currentTarget }) => change({ tokenEndpointAuthMethod: currentTarget.value as Method })}
-        data={METHODS}
-        error={fieldError(wrong, 'tokenEndpointAuthMethod')}
-      />
-      {draft.tokenEndpointAuthMethod !== 'none' && (
+      <NativeSelect label="Client authentication" data={METHODS} {...fields.getInputProps('tokenEndpointAuthMethod')} />
+      {values.tokenEndpointAuthMethod !== 'none' && (
         <PasswordInput
           label="Client secret"
           description={provider ? 'Empty: the stored one stays. An address elsewhere needs it again.' : undefined}
-          value={draft.clientSecret}
-          onChange={({ currentTarget }) => change({ clientSecret: currentTarget.value })}
-          error={fieldError(wrong, 'clientSecret')}
           autoComplete="off"
+          {...fields.getInputProps('clientSecret')}
         />
       )}
       <Checkbox
         label="PKCE"
         description="A code is of use to this server alone. Nearly every provider takes it."
-        checked={draft.usesPkce}
-        onChange={({ currentTarget }) => change({ usesPkce: currentTarget.checked })}
+        {...fields.getInputProps('usesPkce', { type: 'checkbox' })}
       />
     </DialogForm>
   )

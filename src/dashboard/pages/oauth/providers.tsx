@@ -1,9 +1,9 @@
 /** The organization's OAuth providers. */
-import { Badge, Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
+import { Badge, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { IconPlus, IconWand } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
+import { DialogButton } from '../../components/action-menu.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { Empty } from '../../components/page.tsx'
@@ -18,47 +18,48 @@ import { ProviderForm } from './provider-form.tsx'
 export function Providers() {
   const [after, setAfter] = useState<string | null>(null)
   const query = useQuery({ query: providersQuery, variables: { after }, requestPolicy: 'cache-and-network' })
-  const [adding, add] = useDisclosure()
-  const [discovering, discover] = useDisclosure()
   const isAdmin = useHasRole('admin')
   const actions = isAdmin && (
     <Group gap="xs">
-      <Button variant="default" leftSection={<IconWand size={16} />} onClick={discover.open}>
+      <DialogButton
+        variant="default"
+        leftSection={<IconWand size={16} />}
+        dialog={{ title: 'From an MCP server', content: (close) => <FromMcp onClose={close} /> }}
+      >
         From an MCP server
-      </Button>
-      <Button leftSection={<IconPlus size={16} />} onClick={add.open}>
+      </DialogButton>
+      <DialogButton
+        leftSection={<IconPlus size={16} />}
+        dialog={{ title: 'New provider', content: (close) => <ProviderForm provider={null} onClose={close} /> }}
+      >
         New provider
-      </Button>
+      </DialogButton>
     </Group>
   )
   return (
-    <>
-      <QueryView query={query}>
-        {({ oauthProviders: { nodes, pageInfo } }) =>
-          nodes.length === 0 && after === null ? (
-            <Empty title="No providers" action={actions}>
-              A provider is your organization’s client at a third party, where its people consent that agents use their
-              accounts.
-            </Empty>
-          ) : (
-            <Stack>
-              <Group justify="space-between">
-                <Text size="sm" c="dimmed">
-                  All workspaces of the organization share these providers.
-                </Text>
-                {actions}
-              </Group>
-              {nodes.map((provider) => (
-                <ProviderCard key={provider.id} provider={provider} />
-              ))}
-              <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
-            </Stack>
-          )
-        }
-      </QueryView>
-      <ProviderForm opened={adding} onClose={add.close} provider={null} />
-      <FromMcp opened={discovering} onClose={discover.close} />
-    </>
+    <QueryView query={query}>
+      {({ oauthProviders: { nodes, pageInfo } }) =>
+        nodes.length === 0 && after === null ? (
+          <Empty title="No providers" action={actions}>
+            A provider is your organization’s client at a third party, where its people consent that agents use their
+            accounts.
+          </Empty>
+        ) : (
+          <Stack>
+            <Group justify="space-between">
+              <Text size="sm" c="dimmed">
+                All workspaces of the organization share these providers.
+              </Text>
+              {actions}
+            </Group>
+            {nodes.map((provider) => (
+              <ProviderCard key={provider.id} provider={provider} />
+            ))}
+            <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
+          </Stack>
+        )
+      }
+    </QueryView>
   )
 }
 

@@ -3,24 +3,28 @@ import { Button, Tooltip } from '@mantine/core'
 import { IconArrowBackUp, IconArrowsDiff, IconPlayerStop } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
+import { Dialog } from '../../components/action-menu.tsx'
 import { type ActionTarget, redeployVerb, type TargetRevision } from '../../components/action-target.ts'
-import { InterruptDialog } from '../../components/interrupt-dialog.tsx'
+import { interruptDialog } from '../../components/interrupt-dialog.tsx'
 import { isOpen } from '../../components/labels.ts'
 import { ButtonTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.tsx'
-import { RedeployDialog } from '../../components/redeploy-dialog.tsx'
+import { redeployDialog } from '../../components/redeploy-dialog.tsx'
 
 export function Actions({ deployment, revision }: { deployment: ActionTarget; revision: TargetRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const canAct = useHasRole('deployer') && deployment.status !== 'AWAITING_DELETE'
-  const [openDialog, setOpenDialog] = useState<'redeploy' | 'interrupt' | null>(null)
+  const [dialog, setDialog] = useState<typeof redeployDialog | null>(null)
   const { status, canRedeploy, whyNotRedeployable } = revision
   const { id, activeRevision: active } = deployment
-  const close = () => setOpenDialog(null)
   return (
     <>
       {canAct && isOpen(status) && (
-        <Button variant="default" leftSection={<IconPlayerStop size={16} />} onClick={() => setOpenDialog('interrupt')}>
+        <Button
+          variant="default"
+          leftSection={<IconPlayerStop size={16} />}
+          onClick={() => setDialog(() => interruptDialog)}
+        >
           Interrupt
         </Button>
       )}
@@ -32,7 +36,7 @@ export function Actions({ deployment, revision }: { deployment: ActionTarget; re
             // not `disabled`: a disabled button shows no tooltip
             data-disabled={!canRedeploy || undefined}
             aria-disabled={!canRedeploy}
-            onClick={() => canRedeploy && setOpenDialog('redeploy')}
+            onClick={() => canRedeploy && setDialog(() => redeployDialog)}
           >
             {redeployVerb(deployment, revision)}
           </Button>
@@ -49,12 +53,7 @@ export function Actions({ deployment, revision }: { deployment: ActionTarget; re
           Compare with active #{active.number}
         </ButtonTo>
       )}
-      <RedeployDialog deployment={deployment} revision={openDialog === 'redeploy' ? revision : null} onClose={close} />
-      <InterruptDialog
-        deployment={deployment}
-        revision={openDialog === 'interrupt' ? revision : null}
-        onClose={close}
-      />
+      <Dialog dialog={dialog?.(deployment, revision) ?? null} onClose={() => setDialog(null)} />
     </>
   )
 }

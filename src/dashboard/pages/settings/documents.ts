@@ -1,6 +1,5 @@
 /** GraphQL documents of the settings page. Mutations select all that they can change, so the cache stays current. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
-import { wrongFragment } from '../../api/use-write.ts'
 import { actorFragment } from '../../components/actor-name.tsx'
 
 const settingsFragment = graphql(
@@ -110,11 +109,10 @@ export const updateMutation = graphql(
           deployment { id ...Settings }
           revision { id number }
         }
-        ...Wrong
       }
     }
   `,
-  [settingsFragment, wrongFragment],
+  [settingsFragment],
 )
 
 export const setSecretsMutation = graphql(
@@ -126,11 +124,10 @@ export const setSecretsMutation = graphql(
           deployment { id ...Settings }
           revision { id number }
         }
-        ...Wrong
       }
     }
   `,
-  [settingsFragment, wrongFragment],
+  [settingsFragment],
 )
 
 export const setTagsMutation = graphql(
@@ -141,25 +138,20 @@ export const setTagsMutation = graphql(
         ... on SetDeploymentTagsSuccess {
           deployment { id ...Settings }
         }
-        ...Wrong
       }
     }
   `,
-  [settingsFragment, wrongFragment],
+  [settingsFragment],
 )
 
-export const revealMutation = graphql(
-  `
+export const revealMutation = graphql(`
   mutation Reveal($input: RevealSecretInput!) {
     revealSecret(input: $input) {
       __typename
       ... on RevealSecretSuccess { name value }
-      ...Wrong
     }
   }
-`,
-  [wrongFragment],
-)
+`)
 
 export const effectiveResourcesQuery = graphql(`
   query Effective($id: ID!, $spec: ResourceSpecInput) {

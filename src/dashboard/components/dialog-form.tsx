@@ -1,0 +1,81 @@
+/** The content of a dialog that does one thing: a question or fields, the error, and the buttons. */
+import { Alert, Button, Group, Stack } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+import { asFieldError, fieldError, formError, type Problem } from '../api/problem.ts'
+import { Form } from './form.tsx'
+import type { Fields } from './use-fields.ts'
+
+interface DialogFormProps<Value> {
+  /** the button's label, such as "Roll back" */
+  verb: string
+  /** the action can't be undone */
+  dangerous?: boolean
+  disabled?: boolean
+  // biome-ignore lint/suspicious/noExplicitAny: any fields
+  fields?: Fields<any>
+  /** the field with a value that may be taken */
+  uniqueField?: string
+  /** shown when another user has changed the object: the next submit overwrites that change */
+  conflictText?: ReactNode
+  /** `version`: the object's, if a conflict has reported it */
+  onSubmit(version: number | undefined): Promise<{ ok: true; value: Value } | { ok: false; problem: Problem }>
+  /** default: closes the dialog */
+  onDone?(value: Value): void
+  onClose(): void
+  children: ReactNode
+}
+
+/** The button gets the first focus, unless a field has `data-autofocus`. */
+export function DialogForm<Value>({
+  verb,
+  dangerous,
+  disabled,
+  fields,
+  uniqueField,
+  conflictText,
+  onSubmit,
+  onDone,
+  onClose,
+  children,
+}: DialogFormProps<Value>) {
+  const [busy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const names = Object.keys(fields?.values ?? {})
+  const isConflict = conflictText !== undefined && problem?.code === 'PRECONDITION_FAILED'
+  const message = isConflict ? conflictText : formError(problem, names)
+  const submit = async () => {
+    if (fields?.validate().hasErrors) return
+    setProblem(null)
+    setBusy(true)
+    const outcome = await onSubmit(problem?.version ?? undefined)
+    setBusy(false)
+    if (outcome.ok) {
+      if (onDone) onDone(outcome.value)
+      else onClose()
+      return
+    }
+    const found = uniqueField ? asFieldError(uniqueField, outcome.problem) : outcome.problem
+    fields?.setErrors(Object.fromEntries(names.map((name) => [name, fieldError(found, name)])))
+    setProblem(found)
+  }
+  return (
+    <Form busy={busy} wrong={problem} onSubmit={submit}>
+      <Stack>
+        {children}
+        {message && (
+          <Alert color={isConflict ? 'yellow' : 'red'} role="alert">
+            {message}
+          </Alert>
+        )}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" color={dangerous ? 'red' : undefined} loading={busy} disabled={disabled} data-autofocus>
+            {verb}
+          </Button>
+        </Group>
+      </Stack>
+    </Form>
+  )
+}
