@@ -7,9 +7,13 @@ import Fastify from 'fastify'
 import { minifyIntrospection, outputIntrospectionFile } from 'gql.tada/internal'
 import {
   type GraphQLInputObjectType,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  getNamedType,
   introspectionFromSchema,
   isAbstractType,
   isInputObjectType,
+  isObjectType,
   lexicographicSortSchema,
 } from 'graphql'
 import type { OpenAPI3 } from 'openapi-typescript'
@@ -82,6 +86,30 @@ function inputFields(): string {
   const inputs = Object.values(sorted.getTypeMap()).filter(isInputObjectType).map(fieldsOf)
   const fields = jsonConstant('INPUT_FIELDS', 'Record<string, Record<string, InputField>>', inputs)
   return `/** The fields of each input type, for forms. ${HEAD}${INPUT_FIELD}${fields}`
+}
+
+/** All fields of a type, with those of objects in it. Resources have their own fragment. */
+function selection(type: GraphQLOutputType, isRoot = false): string {
+  const named = getNamedType(type)
+  if (!isObjectType(named)) return ''
+  if (named.name === 'ResourceSpec' && !isRoot) return ' { ...AllResources }'
+  const fields = Object.values(named.getFields()).map((field) => field.name + selection(field.type))
+  return ` { ${fields.join(' ')} }`
+}
+
+function settingsFragments(): string {
+  const { sourceConfig, sourceRevisionConfig } = (sorted.getType('Deployment') as GraphQLObjectType).getFields()
+  const parts = [sourceConfig!, sourceRevisionConfig!].map(({ name, type }) => name + selection(type))
+  const resources = selection(sorted.getType('ResourceSpec') as GraphQLObjectType, true)
+  return `/** All settings of a deployment's source, and all resources. ${HEAD}import { graphql } from '../../api/graphql.ts'
+
+export const allResourcesFragment = graphql(\`fragment AllResources on ResourceSpec @_unmask${resources}\`)
+
+export const allSettingsFragment = graphql(
+  \`fragment AllSettings on Deployment @_unmask { id ${parts.join(' ')} }\`,
+  [allResourcesFragment],
+)
+`
 }
 
 const NOT_CALLED = 'not callable: the document is only printed'
@@ -168,6 +196,7 @@ const FILES = {
   'dashboard/api/schema-types.d.ts': schemaTypes(),
   'dashboard/api/possible-types.ts': possibleTypes(),
   'dashboard/components/input-fields.ts': inputFields(),
+  'dashboard/pages/settings/settings-fragments.ts': settingsFragments(),
   'client/openapi.ts': await clientTypes(),
 }
 for (const [name, text] of Object.entries(FILES))

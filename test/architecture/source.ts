@@ -13,7 +13,7 @@ const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 
 /** Generated files. */
 const WRITTEN =
-  /^generated\/|^client\/openapi\.ts$|^dashboard\/(api\/(schema-types\.d|possible-types)|components\/input-fields)\.ts$/
+  /^generated\/|^client\/openapi\.ts$|^dashboard\/(api\/(schema-types\.d|possible-types)|components\/input-fields|pages\/settings\/settings-fragments)\.ts$/
 
 /** Returns every file that is written by hand. */
 export function readSource(): SourceFile[] {

@@ -2,28 +2,34 @@
 import { expect, test } from 'vitest'
 import type { z } from 'zod'
 import {
+  dropEdit,
+  dropSaved,
+  type Edits,
+  findConflicts,
+  keepMine,
+  secretKey,
+  setEdit,
+} from '../../src/dashboard/pages/settings/edits.ts'
+import {
   boundsText,
   CLUSTER_FIELDS,
-  fieldLabel,
   findField,
+  fullLabel,
   RESOURCE_GROUPS,
   SOURCE_FIELDS,
+  SPEC_PATH,
   UNUSED_FIELDS,
 } from '../../src/dashboard/pages/settings/fields.ts'
-import { formatValue, parseEnvFile, parsePairs } from '../../src/dashboard/pages/settings/format-value.ts'
-import { buildSaveRequest, saveEffects } from '../../src/dashboard/pages/settings/save-request.ts'
 import {
-  dropSaved,
-  findConflicts,
-  isEmpty,
-  isSameValue,
-  keepMine,
-  NO_CHANGES,
-  type StagedChanges,
-  stageEdit,
-  stageSecret,
-  takeTheirs,
-} from '../../src/dashboard/pages/settings/staged-changes.ts'
+  formatInput,
+  type Input,
+  inputError,
+  inputOf,
+  isSameInput,
+  parseEnvFile,
+  parseInput,
+} from '../../src/dashboard/pages/settings/inputs.ts'
+import { buildSaveRequest, saveEffects } from '../../src/dashboard/pages/settings/save-request.ts'
 import { camel } from '../../src/domain/parsing/naming.ts'
 import { resourceSpec } from '../../src/domain/values/resource-spec.ts'
 import { sourceConfig, sourceRevisionConfig } from '../../src/domain/values/shapes.ts'
@@ -40,20 +46,19 @@ const stored = (more: object = {}) => ({
   tags: [],
   ...more,
 })
-const REF = 'sourceRevisionConfig.repoRef'
-const CPU = 'sourceConfig.resourceSpec.cpu'
-const edit = (edits: Record<string, unknown>, on = stored(), from: StagedChanges = NO_CHANGES) =>
-  Object.entries(edits).reduce((staged, [path, value]) => stageEdit(staged, on, path, value), from)
+const TOKEN = secretKey('TOKEN')
+const field = (name: string) => findField(name)!
+const edit = (changes: Record<string, Input | null>, on = stored(), from: Edits = {}) =>
+  Object.entries(changes).reduce((edits, [key, value]) => setEdit(edits, on, key, value), from)
 
 test('an edit back to the stored value is no edit', () => {
-  expect(isEmpty(edit({ [REF]: 'next' }))).toBe(false)
-  expect(isEmpty(edit({ [REF]: 'main' }, stored(), edit({ [REF]: 'next' })))).toBe(true)
-  expect(isEmpty(edit({ 'sourceConfig.resourceSpec.labels': { team: 'a' }, tags: [] }))).toBe(true)
-  expect(isEmpty(stageSecret(NO_CHANGES, stored(), 'MISSING', null))).toBe(true)
+  expect(Object.keys(edit({ repoRef: 'next' }))).toEqual(['repoRef'])
+  expect(edit({ repoRef: 'main' }, stored(), edit({ repoRef: 'next' }))).toEqual({})
+  expect(edit({ labels: 'team=a', tags: [], cpu: '1.', [secretKey('MISSING')]: null })).toEqual({})
 })
 
 test('another person’s saved change is a conflict at edited fields, and nowhere else', () => {
-  const mine = stageSecret(edit({ [REF]: 'mine', [CPU]: 2 }), stored(), 'TOKEN', 'mine')
+  const mine = edit({ repoRef: 'mine', cpu: 2, [TOKEN]: 'mine' })
   const theirs = stored({
     sourceRevisionConfig: { repoRef: 'theirs' },
     secrets: [
@@ -61,29 +66,24 @@ test('another person’s saved change is a conflict at edited fields, and nowher
       { name: 'NEW', setAt: '2026-11-02T00:00:00.000Z' },
     ],
   })
-  const found = findConflicts(theirs, mine)
-  expect([...found.paths]).toEqual([REF])
-  expect([...found.secrets]).toEqual(['TOKEN'])
-  expect(findConflicts(stored(), mine)).toEqual({ paths: new Set(), secrets: new Set() })
+  expect(findConflicts(mine, theirs)).toEqual(['repoRef', TOKEN])
+  expect(findConflicts(mine, stored())).toEqual([])
 
-  const kept = keepMine(theirs, keepMine(theirs, mine, { path: REF }), { secret: 'TOKEN' })
-  expect(findConflicts(theirs, kept)).toEqual({ paths: new Set(), secrets: new Set() })
-  expect(kept.edits.get(REF)?.value).toBe('mine')
-  const taken = takeTheirs(takeTheirs(mine, { path: REF }), { secret: 'TOKEN' })
-  expect([[...taken.edits.keys()], taken.secrets.size]).toEqual([[CPU], 0])
+  const kept = keepMine(keepMine(mine, theirs, 'repoRef'), theirs, TOKEN)
+  expect(findConflicts(kept, theirs)).toEqual([])
+  expect(kept.repoRef!.value).toBe('mine')
+  expect(Object.keys(dropEdit(dropEdit(mine, 'repoRef'), TOKEN))).toEqual(['cpu'])
 })
 
 test('an edit that another person has saved identically is no longer needed', () => {
-  const mine = edit({ [REF]: 'next' })
-  expect(isEmpty(dropSaved(stored({ sourceRevisionConfig: { repoRef: 'next' } }), mine))).toBe(true)
-  const gone = stageSecret(NO_CHANGES, stored(), 'TOKEN', null)
-  expect(isEmpty(dropSaved(stored({ secrets: [] }), gone))).toBe(true)
-  expect(dropSaved(stored(), mine)).toBe(mine)
+  const mine = edit({ repoRef: 'next' })
+  expect(dropSaved(mine, stored({ sourceRevisionConfig: { repoRef: 'next' } }))).toEqual({})
+  expect(dropSaved(edit({ [TOKEN]: null }), stored({ secrets: [] }))).toEqual({})
+  expect(dropSaved(mine, stored())).toEqual(mine)
 })
 
 test('secrets alone are sent by name, without others', () => {
-  const staged = stageSecret(stageSecret(NO_CHANGES, stored(), 'TOKEN', 'new'), stored(), 'OLD', null)
-  expect(buildSaveRequest(stored(), staged)).toEqual({
+  expect(buildSaveRequest(stored(), edit({ [TOKEN]: 'new', [secretKey('OLD')]: null }))).toEqual({
     update: null,
     secrets: { set: [{ name: 'TOKEN', value: 'new' }], unset: ['OLD'] },
     tags: null,
@@ -91,8 +91,8 @@ test('secrets alone are sent by name, without others', () => {
 })
 
 test('secrets and other fields are one write, without other people’s values', () => {
-  const staged = stageSecret(edit({ [REF]: 'next', tags: [{ key: 'a', value: 'b' }] }), stored(), 'NEW', 'n')
-  expect(buildSaveRequest(stored(), staged)).toEqual({
+  const edits = edit({ repoRef: 'next', tags: [{ key: 'a', value: 'b' }], [secretKey('NEW')]: 'n' })
+  expect(buildSaveRequest(stored(), edits)).toEqual({
     update: {
       sourceRevisionConfig: { repoRef: 'next' },
       secrets: [
@@ -107,36 +107,28 @@ test('secrets and other fields are one write, without other people’s values', 
 })
 
 test('an edited resource is sent with the others; emptied ones are left out', () => {
-  const { update } = buildSaveRequest(stored(), edit({ [CPU]: null, 'sourceConfig.resourceSpec.memoryMb': 512 }))
+  const { update } = buildSaveRequest(stored(), edit({ cpu: '', memoryMb: 512 }))
   expect(update).toEqual({ sourceConfig: { resourceSpec: { labels: { team: 'a' }, memoryMb: 512 } } })
 })
 
 test('the page knows beforehand whether a save builds, deploys or does neither', () => {
-  const of = (edits: Record<string, unknown>, source = 'gitprovider', secret = false) => {
+  const of = (changes: Record<string, Input>, source = 'gitprovider', secret = false) => {
     const on = stored({ source })
-    const staged = secret ? stageSecret(edit(edits, on), on, 'NEW', 'n') : edit(edits, on)
-    return saveEffects(staged, on).revision
+    return saveEffects(edit(secret ? { ...changes, [secretKey('NEW')]: 'n' } : changes, on), on).revision
   }
-  expect(of({ [REF]: 'next' })).toBe('builds')
-  expect(of({ 'sourceRevisionConfig.imageUri': 'x:2' }, 'external_container')).toBe('deploys')
-  expect(of({ [CPU]: 2 })).toBeNull()
-  expect(of({ 'sourceConfig.installCommand': 'npm i' })).toBeNull()
+  expect(of({ repoRef: 'next' })).toBe('builds')
+  expect(of({ imageUri: 'x:2' }, 'external_container')).toBe('deploys')
+  expect(of({ cpu: 2 })).toBeNull()
+  expect(of({ installCommand: 'npm i' })).toBeNull()
   expect(of({}, 'gitprovider', true)).toBe('keeps')
-  expect(of({ [CPU]: 2 }, 'gitprovider', true)).toBe('keeps')
-  expect(of({ 'sourceConfig.installCommand': 'npm i' }, 'gitprovider', true)).toBe('builds')
+  expect(of({ cpu: 2 }, 'gitprovider', true)).toBe('keeps')
+  expect(of({ installCommand: 'npm i' }, 'gitprovider', true)).toBe('builds')
 })
 
-test('every resource is on the page once, with the server’s bounds', () => {
+test('every resource is on the page once', () => {
   const shown = [...RESOURCE_GROUPS.flatMap(({ fields }) => fields), ...CLUSTER_FIELDS, ...UNUSED_FIELDS]
-  const shapes = Object.entries(resourceSpec.shape).map(([name, schema]) => [camel(name), schema] as const)
-  const nameIn = (path: string) => path.replace('sourceConfig.resourceSpec.', '')
-  expect(shown.map(({ path }) => nameIn(path)).sort()).toEqual(shapes.map(([name]) => name).sort())
-  for (const [name, schema] of shapes) {
-    const { min, max } = shown.find(({ path }) => nameIn(path) === name)!
-    if (min === undefined || max === undefined) continue
-    const takes = [min, max, min - 1, max + 1].map((value) => schema.safeParse(value).success)
-    expect(takes, name).toEqual([true, true, false, false])
-  }
+  const names = Object.keys(resourceSpec.shape).map(camel)
+  expect(shown.map(({ path }) => path).sort()).toEqual(names.map((name) => `${SPEC_PATH}.${name}`).sort())
 })
 
 test('every changeable field of the source is there, too', () => {
@@ -153,17 +145,27 @@ test('every changeable field of the source is there, too', () => {
 })
 
 test('values are shown in words', () => {
-  expect(fieldLabel('sourceConfig.resourceSpec.queueCpu')).toBe('Queue: CPU')
-  expect(formatValue(findField(CPU), null)).toBe('no request')
-  expect(formatValue(findField('tags'), [{ key: 'team', value: 'a' }])).toBe('team: a')
-  expect(formatValue(findField('sourceConfig.buildOnPush'), true)).toBe('on')
-  expect(boundsText(findField(CPU)!)).toBe('0.1 to 8 cores')
-  expect(isSameValue({ a: 1, b: null, __typename: 'X' }, { a: 1 })).toBe(true)
+  expect(fullLabel(field('queueCpu'))).toBe('Queue: CPU')
+  expect(formatInput(field('cpu'), '')).toBe('no request')
+  expect(formatInput(field('tags'), [{ key: 'team', value: 'a' }])).toBe('team: a')
+  expect(formatInput(field('buildOnPush'), true)).toBe('on')
+  expect(boundsText(field('cpu'))).toBe('0.1 to 8 cores')
+})
+
+test('input is checked before it is sent', () => {
+  expect(inputError(field('cpu'), 9, 1)).toBe('Enter a number from 0.1 to 8.')
+  expect(inputError(field('repoRef'), '', 'main')).toBe('This can’t be empty.')
+  expect(inputError(field('buildCommand'), '', 'make')).toBeUndefined()
+  expect(inputError(field('volumes'), '{}', '')).toBe('Enter a list: [ … ].')
+  expect(inputError(field('tags'), [{ key: 'a', value: '' }], [])).toBe('Fill in every field.')
+  const spec = { volumes: [{ name: 'data', emptyDir: null, __typename: 'Volume' }] }
+  const volumes = inputOf(stored({ sourceConfig: { resourceSpec: spec } }), field('volumes'))
+  expect(isSameInput(field('volumes'), volumes, '[{"name":"data"}]')).toBe(true)
 })
 
 test('lines are parsed: pairs, and those of an .env file', () => {
-  expect(parsePairs('team=a\n\ntier=b=c')).toEqual({ team: 'a', tier: 'b=c' })
-  expect(parsePairs('nonsense')).toBe('“nonsense” is not name=value.')
+  expect(parseInput(field('labels'), 'team=a\n\ntier=b=c').value).toEqual({ team: 'a', tier: 'b=c' })
+  expect(parseInput(field('labels'), 'nonsense').error).toBe('“nonsense” is not name=value.')
   const lines = '# a comment\nexport TOKEN="a b"\nPLAIN= x \nEMPTY=\nJSON={"a":1}'
   expect(parseEnvFile(lines)).toEqual(
     new Map([

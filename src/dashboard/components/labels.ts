@@ -77,3 +77,24 @@ export const isOpen = (status: RevisionStatus): boolean =>
  * same.
  */
 export const repositoryName = (url: string): string => url.match(/([^/]+\/)?[^/]+?(?=(\.git)?\/?$)/)?.[0] ?? url
+
+/** Of fields whose label is not their name in words. */
+const FIELD_LABELS: Record<string, string> = {
+  repoUrl: 'Repository',
+  repoRef: 'Branch or tag',
+  graphConfigPath: 'Configuration file',
+  sourceTarballPath: 'Upload',
+  repoCommitSha: 'Commit',
+  commitMessage: 'Message',
+  commitAuthor: 'Author',
+  imageUri: 'Image',
+  customUrl: 'URL',
+}
+const WORDS: Record<string, string> = { mb: '(MB)', gi: '(GiB)', cpu: 'CPU', db: 'database' }
+
+/** The label of a field of a deployment or revision: `queueMemoryMb` → `Queue memory (MB)`. */
+export function fieldLabel(field: string): string {
+  const words = field.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).split(' ')
+  const text = words.map((word) => WORDS[word] ?? word).join(' ')
+  return FIELD_LABELS[field] ?? text[0]!.toUpperCase() + text.slice(1)
+}

@@ -3,6 +3,7 @@ import { Badge, Group, Stack, Table, Text } from '@mantine/core'
 import { diffWordsWithSpace } from 'diff'
 import type { ReactNode } from 'react'
 import { type FragmentOf, graphql, type ResultOf, readFragment } from '../api/graphql.ts'
+import { fieldLabel } from './labels.ts'
 import classes from './revision-changes.module.css'
 
 export const changesFragment = graphql(`
@@ -38,33 +39,6 @@ const PARTS: Record<Difference['part'], string> = {
   commands: 'Commands',
   resources: 'Resources',
 }
-const FIELDS: Record<string, string> = {
-  repoUrl: 'Repository',
-  repoRef: 'Branch or tag',
-  graphConfigPath: 'Configuration file',
-  sourceTarballPath: 'Upload',
-  repoCommitSha: 'Commit',
-  commitMessage: 'Message',
-  commitAuthor: 'Author',
-  imageUri: 'Image',
-  installCommand: 'Install command',
-  buildCommand: 'Build command',
-}
-const UNITS: Record<string, string> = { Mb: '(MB)', Gi: '(GiB)', Cpu: 'CPU', Db: 'Database' }
-
-/** `queueMemoryMb` → `Queue memory (MB)`. */
-function fieldName(field: string): string {
-  const known = FIELDS[field]
-  if (known) return known
-  const words = field.replace(/([A-Z])/g, ' $1').split(' ')
-  return words
-    .map((word, i) => {
-      const unit = UNITS[word[0]!.toUpperCase() + word.slice(1)]
-      return unit ?? (i === 0 ? word[0]!.toUpperCase() + word.slice(1) : word.toLowerCase())
-    })
-    .join(' ')
-}
-
 export function RevisionChanges({
   comparison,
   same,
@@ -95,7 +69,7 @@ function Fields({ title, differences }: { title: string; differences: Difference
   return (
     <section aria-label={title}>
       {/* one field with the name of its part: the name is shown once */}
-      {differences.some(({ field }) => fieldName(field) !== title) && (
+      {differences.some(({ field }) => fieldLabel(field) !== title) && (
         <Text fw={600} size="sm" mb={4}>
           {title}
         </Text>
@@ -105,7 +79,7 @@ function Fields({ title, differences }: { title: string; differences: Difference
           {differences.map(({ field, from, to }) => (
             <Table.Tr key={field}>
               <Table.Th className={classes.field} scope="row">
-                {fieldName(field)}
+                {fieldLabel(field)}
               </Table.Th>
               <Table.Td>
                 <Change field={field} from={from} to={to} />

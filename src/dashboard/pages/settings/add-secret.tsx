@@ -1,15 +1,16 @@
-/** The form that stages a new secret. Pasting `.env` lines into the name field stages all of them. */
+/** The form that adds a secret. Pasting `.env` lines into the name field adds all of them. */
 import { Button, Group, Text, Textarea, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { type ClipboardEvent, type FormEvent, useRef, useState } from 'react'
-import { useEditor } from './editor.ts'
-import { parseEnvFile } from './format-value.ts'
+import { secretKey } from './edits.ts'
+import { parseEnvFile } from './inputs.ts'
+import { useEditor } from './use-editor.ts'
 
 const NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 const MAX_NAME_LENGTH = 256
 
 export function AddSecret() {
-  const { settings, staged, setSecret } = useEditor()
+  const { settings, edits, edit } = useEditor()
   const [name, setName] = useState('')
   const [value, setValue] = useState('')
   const [pasted, setPasted] = useState(0)
@@ -21,14 +22,14 @@ export function AddSecret() {
         ? 'Use letters, digits and _, and don’t start with a digit.'
         : name.length > MAX_NAME_LENGTH
           ? `At most ${MAX_NAME_LENGTH} characters.`
-          : settings.secrets.some((secret) => secret.name === name) || staged.secrets.has(name)
+          : settings.secrets.some((secret) => secret.name === name) || secretKey(name) in edits
             ? 'A secret with this name exists. Change it instead.'
             : null
 
   const add = (event: FormEvent) => {
     event.preventDefault()
     if (name === '' || nameError) return
-    setSecret(name, value)
+    edit(secretKey(name), value)
     setName('')
     setValue('')
     setPasted(0)
@@ -38,7 +39,7 @@ export function AddSecret() {
     const found = parseEnvFile(event.clipboardData.getData('text'))
     if (!found) return
     event.preventDefault()
-    for (const [one, text] of found) setSecret(one, text)
+    for (const [one, text] of found) edit(secretKey(one), text)
     setPasted(found.size)
   }
   return (

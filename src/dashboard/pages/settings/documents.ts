@@ -1,11 +1,12 @@
 /** GraphQL documents of the settings page. Mutations select all that they can change, so the cache stays current. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { actorFragment } from '../../components/actor-name.tsx'
+import { allResourcesFragment, allSettingsFragment } from './settings-fragments.ts'
 
 const settingsFragment = graphql(
   `
     fragment Settings on Deployment @_unmask {
-      id
+      ...AllSettings
       tenantId
       name
       source
@@ -14,33 +15,6 @@ const settingsFragment = graphql(
       imageVersion
       createdAt
       updatedAt
-      sourceConfig {
-        integrationId
-        repoUrl
-        deploymentType
-        buildOnPush
-        customUrl
-        installCommand
-        buildCommand
-        listenerId
-        listenerConfig { k8sNamespace }
-        resourceSpec {
-          minScale maxScale cpu cpuLimit memoryMb memoryLimitMb
-          queueMinScale queueMaxScale queueCpu queueCpuLimit queueMemoryMb queueMemoryLimitMb
-          orchestratorCpu orchestratorCpuLimit orchestratorMemoryMb orchestratorMemoryLimitMb
-          orchestratorMinScale orchestratorMaxScale
-          executorCpu executorCpuLimit executorMemoryMb executorMemoryLimitMb
-          cacheCpu cacheCpuLimit cacheMemoryMb cacheMemoryLimitMb
-          dbCpu dbCpuLimit dbMemoryMb dbMemoryLimitMb dbStorageGi dbMaxConnections
-          labels annotations ingressAnnotations autoscaler class serviceAccountName
-          imagePullSecrets { name }
-          volumes { name configMap secret emptyDir persistentVolumeClaim nfs projected downwardAPI csi }
-          volumeMounts { name mountPath subPath mountPropagation subPathExpr readOnly }
-          initContainers { ...SettingsContainer }
-          sidecars { ...SettingsContainer }
-        }
-      }
-      sourceRevisionConfig { repoRef graphConfigPath imageUri sourceTarballPath repoCommitSha }
       secrets {
         name
         setAt
@@ -52,16 +26,8 @@ const settingsFragment = graphql(
       latestRevision { id number status }
       activeRevision { id number }
     }
-    fragment SettingsContainer on Container @_unmask {
-      name image imagePullPolicy workingDir restartPolicy command args
-      env { name value valueFrom }
-      envFrom
-      resources { limits requests }
-      volumeMounts { name mountPath subPath mountPropagation subPathExpr readOnly }
-      securityContext
-    }
   `,
-  [actorFragment],
+  [allSettingsFragment, actorFragment],
 )
 export type Settings = ResultOf<typeof settingsFragment>
 
@@ -144,28 +110,15 @@ export const setTagsMutation = graphql(
   [settingsFragment],
 )
 
-export const revealMutation = graphql(`
-  mutation Reveal($input: RevealSecretInput!) {
-    revealSecret(input: $input) {
-      __typename
-      ... on RevealSecretSuccess { name value }
-    }
-  }
-`)
-
-export const effectiveResourcesQuery = graphql(`
-  query Effective($id: ID!, $spec: ResourceSpecInput) {
-    deployment(id: $id) {
-      id
-      effectiveResources(resourceSpec: $spec) {
-        minScale maxScale cpu cpuLimit memoryMb memoryLimitMb
-        queueMinScale queueMaxScale queueCpu queueCpuLimit queueMemoryMb queueMemoryLimitMb
-        cacheCpu cacheCpuLimit cacheMemoryMb cacheMemoryLimitMb
-        dbCpu dbCpuLimit dbMemoryMb dbMemoryLimitMb dbStorageGi dbMaxConnections
+export const effectiveResourcesQuery = graphql(
+  `
+    query Effective($id: ID!, $spec: ResourceSpecInput) {
+      deployment(id: $id) {
+        id
+        effectiveResources(resourceSpec: $spec) { ...AllResources }
       }
     }
-  }
-`)
-export type EffectiveResources = NonNullable<
-  NonNullable<ResultOf<typeof effectiveResourcesQuery>['deployment']>['effectiveResources']
->
+  `,
+  [allResourcesFragment],
+)
+export type EffectiveResources = ResultOf<typeof allResourcesFragment>

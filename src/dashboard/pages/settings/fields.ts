@@ -1,125 +1,115 @@
-/** All settings fields, with their bounds, defaults, sources and the effect of a change. */
-import type { Source } from './stored-settings.ts'
+/** All fields of the settings. Types, bounds and sources are the API's (input-fields.ts); texts and effects are here. */
+import { INPUT_FIELDS, type InputField } from '../../components/input-fields.ts'
+import { fieldLabel } from '../../components/labels.ts'
 
 /**
  * Effect of a change. `builds`: builds a new revision. `deploys`: deploys a new revision without a build. `nextBuild`:
  * used by the next build. `immediate`: applied to the running deployment without a revision. `none`: changes nothing that runs.
  */
 export type Effect = 'builds' | 'deploys' | 'nextBuild' | 'immediate' | 'none'
+type Kind = 'text' | 'switch' | 'integer' | 'cores' | 'pairs' | 'names' | 'json' | 'rows' | 'upload'
 
-export interface Field {
-  /** path in `UpdateDeploymentInput` */
+export interface Field extends Omit<InputField, 'type'> {
+  /** in the form */
+  name: string
+  /** in `UpdateDeploymentInput` */
   path: string
   label: string
-  help?: string
-  kind: 'text' | 'switch' | 'integer' | 'cores' | 'pairs' | 'names' | 'json' | 'upload'
+  kind: Kind
   effect: Effect
-  /** absent: all sources */
-  sources?: readonly Source[]
-  min?: number
-  max?: number
-  /** characters of a text */
-  maxLength?: number
+  help?: string
   /** shown for an empty field */
   defaultText?: string
 }
+type Texts = Partial<Omit<Field, 'name' | 'path'>>
 
-const GIT = ['gitprovider'] as const
-const BUILT = ['gitprovider', 'internal_source'] as const
-const IMAGES = ['external_container', 'internal_container'] as const
+const KINDS: Record<string, Kind> = {
+  Int: 'integer',
+  Float: 'cores',
+  Boolean: 'switch',
+  JSONObject: 'pairs',
+  '[ImagePullSecretInput!]': 'names',
+}
 
-export const SOURCE_FIELDS: readonly Field[] = [
-  {
-    path: 'sourceRevisionConfig.repoRef',
-    label: 'Branch or tag',
-    help: 'A branch name, or a tag as refs/tags/….',
-    kind: 'text',
-    effect: 'builds',
-    sources: GIT,
-    maxLength: 2048,
-  },
-  {
-    path: 'sourceConfig.buildOnPush',
-    label: 'Build on push',
-    help: 'Each push to the branch creates a revision. Not available for tags.',
-    kind: 'switch',
-    effect: 'none',
-    sources: GIT,
-    defaultText: 'off',
-  },
-  {
-    path: 'sourceRevisionConfig.graphConfigPath',
-    label: 'Configuration file',
-    help: 'Path to the graph configuration file, package.json, pyproject.toml, Procfile or Dockerfile.',
-    kind: 'text',
-    effect: 'builds',
-    sources: BUILT,
-    maxLength: 2048,
-  },
-  {
-    path: 'sourceRevisionConfig.imageUri',
-    label: 'Image',
-    help: 'The container image to run.',
-    kind: 'text',
-    effect: 'deploys',
-    sources: IMAGES,
-    maxLength: 2048,
-  },
-  {
-    path: 'sourceRevisionConfig.sourceTarballPath',
-    label: 'Source',
-    help: 'Uploads immediately and builds when you save.',
-    kind: 'upload',
-    effect: 'builds',
-    sources: ['internal_source'],
-    defaultText: 'no source yet',
-  },
-  {
-    path: 'sourceConfig.installCommand',
-    label: 'Install command',
-    help: 'Runs in the repository root. JavaScript only.',
-    kind: 'text',
-    effect: 'nextBuild',
-    sources: BUILT,
-    maxLength: 4096,
-    defaultText: 'detected from the lock file',
-  },
-  {
-    path: 'sourceConfig.buildCommand',
-    label: 'Build command',
-    help: 'Runs in the folder of the configuration file. JavaScript only.',
-    kind: 'text',
-    effect: 'nextBuild',
-    sources: BUILT,
-    maxLength: 4096,
-    defaultText: 'none',
-  },
-  {
-    path: 'sourceConfig.customUrl',
-    label: 'URL',
-    help: 'The http(s) URL of the deployment.',
-    kind: 'text',
-    effect: 'immediate',
-    sources: ['external_container'],
-    maxLength: 2048,
-    defaultText: 'assigned by the runtime',
-  },
+function fieldsOf(parent: string, input: string, effect: Effect): Field[] {
+  return Object.entries(INPUT_FIELDS[input]!).map(([name, { type, ...bounds }]) => ({
+    ...bounds,
+    name,
+    path: `${parent}.${name}`,
+    label: fieldLabel(name),
+    kind: KINDS[type] ?? (type.startsWith('[') ? 'json' : 'text'),
+    effect,
+  }))
+}
+
+/** In the order of `texts`; fields without texts come last. */
+function withTexts(fields: Field[], texts: Record<string, Texts>): Field[] {
+  const names = Object.keys(texts)
+  const place = ({ name }: Field) => (names.includes(name) ? names.indexOf(name) : names.length)
+  return fields.map((field) => ({ ...field, ...texts[field.name] })).sort((a, b) => place(a) - place(b))
+}
+
+/** Set at the creation, or by the server. */
+const FIXED = [
+  'integrationId',
+  'repoUrl',
+  'deploymentType',
+  'listenerId',
+  'listenerConfig',
+  'resourceSpec',
+  'repoCommitSha',
 ]
 
-const SPEC = 'sourceConfig.resourceSpec'
-const resource = (name: string, label: string, rest: Pick<Field, 'kind'> & Partial<Field>): Field => ({
-  path: `${SPEC}.${name}`,
-  label,
-  effect: 'immediate',
-  ...rest,
-})
-const INT32_MAX = 2_147_483_647
-const integer = (name: string, label: string, defaultText?: string) =>
-  resource(name, label, { kind: 'integer', min: 0, max: INT32_MAX, defaultText })
-const cores = (name: string, label: string, max: number, defaultText?: string) =>
-  resource(name, label, { kind: 'cores', min: 0.1, max, defaultText })
-const anyCores = (name: string, label: string, defaultText?: string) =>
-  resource(name, label, { kind: 'cores', min: 0, max: 1_000_000, defaultText })
+const BUILT = ['gitprovider', 'internal_source']
+
+export const SOURCE_FIELDS: readonly Field[] = withTexts(
+  [
+    ...fieldsOf('sourceConfig', 'SourceConfigInput', 'none'),
+    ...fieldsOf('sourceRevisionConfig', 'SourceRevisionConfigInput', 'builds'),
+  ].filter(({ name }) => !FIXED.includes(name)),
+  {
+    repoRef: { help: 'A branch name, or a tag as refs/tags/….' },
+    buildOnPush: {
+      help: 'Each push to the branch creates a revision. Not available for tags.',
+      defaultText: 'off',
+    },
+    graphConfigPath: {
+      help: 'Path to the graph configuration file, package.json, pyproject.toml, Procfile or Dockerfile.',
+    },
+    imageUri: { help: 'The container image to run.', effect: 'deploys' },
+    sourceTarballPath: {
+      label: 'Source',
+      kind: 'upload',
+      help: 'Uploads immediately and builds when you save.',
+      defaultText: 'no source yet',
+    },
+    // the server takes commands for images too, without effect
+    installCommand: {
+      effect: 'nextBuild',
+      sources: BUILT,
+      help: 'Runs in the repository root. JavaScript only.',
+      defaultText: 'detected from the lock file',
+    },
+    buildCommand: {
+      effect: 'nextBuild',
+      sources: BUILT,
+      help: 'Runs in the folder of the configuration file. JavaScript only.',
+      defaultText: 'none',
+    },
+    customUrl: {
+      effect: 'immediate',
+      help: 'The http(s) URL of the deployment.',
+      defaultText: 'assigned by the runtime',
+    },
+  },
+)
+
+export const SPEC_PATH = 'sourceConfig.resourceSpec'
+const resourceLabel = (name: string) => fieldLabel(name).replace(/scale$/, 'replicas')
+const RESOURCES = fieldsOf(SPEC_PATH, 'ResourceSpecInput', 'immediate').map((field) => ({
+  ...field,
+  label: resourceLabel(field.name),
+}))
 
 export interface ResourceGroup {
   title: string
@@ -127,106 +117,78 @@ export interface ResourceGroup {
   fields: readonly Field[]
 }
 
-interface ComputeOptions {
-  /** start of the field names */
-  prefix?: string
-  /** default of CPU and memory */
-  request?: string
-  memoryLimit?: string
-  /** whether the agent's CPU bounds apply */
-  isBounded?: boolean
+/** Resources of each process in the order of the page, with the text of an empty field. */
+const PROCESS_RESOURCES: Record<string, string | undefined> = {
+  minScale: undefined,
+  maxScale: undefined,
+  cpu: 'no request',
+  cpuLimit: '2 × CPU',
+  memoryMb: 'no request',
+  memoryLimitMb: '2 × memory',
+  storageGi: undefined,
+  maxConnections: undefined,
 }
 
-function computeFields({
-  prefix = '',
-  request = 'no request',
-  memoryLimit = '2 × memory',
-  isBounded = true,
-}: ComputeOptions): Field[] {
-  const named = (name: string) => (prefix === '' ? name : prefix + name[0]!.toUpperCase() + name.slice(1))
-  const cpu = (name: string, label: string, max: number, defaultText: string) =>
-    isBounded ? cores(named(name), label, max, defaultText) : anyCores(named(name), label, defaultText)
-  return [
-    cpu('cpu', 'CPU', 8, request),
-    cpu('cpuLimit', 'CPU limit', 16, '2 × CPU'),
-    integer(named('memoryMb'), 'Memory (MB)', request),
-    integer(named('memoryLimitMb'), 'Memory limit (MB)', memoryLimit),
-  ]
+/** `prefix`: start of the fields' names. `defaults`: texts of empty fields. */
+function group(title: string, about: string, prefix: string, defaults: Record<string, string>): ResourceGroup {
+  const fields = Object.keys(PROCESS_RESOURCES).flatMap((resource) => {
+    const name = prefix === '' ? resource : prefix + resource[0]!.toUpperCase() + resource.slice(1)
+    const found = RESOURCES.find((field) => field.name === name)
+    if (!found) return []
+    const defaultText = defaults[resource] ?? PROCESS_RESOURCES[resource]
+    return { ...found, label: resourceLabel(resource), defaultText }
+  })
+  return { title, about, fields }
 }
 
+const AGENTS = 'same as agent'
 export const RESOURCE_GROUPS: readonly ResourceGroup[] = [
-  {
-    title: 'Agent',
-    about: 'Per replica.',
-    fields: [integer('minScale', 'Min replicas', '1'), integer('maxScale', 'Max replicas', '1'), ...computeFields({})],
-  },
-  {
-    title: 'Queue',
-    about: 'Processes background runs. Empty fields use the agent’s values.',
-    fields: [
-      integer('queueMinScale', 'Min replicas', 'same as agent'),
-      integer('queueMaxScale', 'Max replicas', 'same as agent'),
-      ...computeFields({ prefix: 'queue', request: 'same as agent' }),
-    ],
-  },
-  {
-    title: 'Cache',
-    about: 'Runs next to the agent.',
-    fields: computeFields({ prefix: 'cache', memoryLimit: 'same as memory' }),
-  },
-  {
-    title: 'Database',
-    about: 'The deployment’s Postgres.',
-    fields: [
-      ...computeFields({ prefix: 'db', isBounded: false }),
-      integer('dbStorageGi', 'Storage (GiB)', '10'),
-      integer('dbMaxConnections', 'Max connections', '100'),
-    ],
-  },
-]
-
-export const CLUSTER_FIELDS: readonly Field[] = [
-  resource('serviceAccountName', 'Service account', { kind: 'text', help: 'Must exist in the namespace.' }),
-  resource('imagePullSecrets', 'Image pull secrets', { kind: 'names', help: 'Names of secrets in the namespace.' }),
-  resource('labels', 'Labels', { kind: 'pairs', help: 'Added to every object.' }),
-  resource('annotations', 'Annotations', { kind: 'pairs', help: 'Added to every object.' }),
-  resource('ingressAnnotations', 'Ingress annotations', { kind: 'pairs', help: 'Added to the Ingress only.' }),
-  resource('autoscaler', 'Autoscaler', {
-    kind: 'text',
-    help: 'cpu, or none if another system sets the replicas between min and max.',
-    defaultText: 'cpu',
+  group('Agent', 'Per replica.', '', { minScale: '1', maxScale: '1' }),
+  group('Queue', 'Processes background runs. Empty fields use the agent’s values.', 'queue', {
+    minScale: AGENTS,
+    maxScale: AGENTS,
+    cpu: AGENTS,
+    memoryMb: AGENTS,
   }),
-  resource('class', 'Class', { kind: 'text', help: 'Where the pods run: one of the listener’s classes.' }),
-  resource('volumes', 'Volumes', { kind: 'json', help: '[{"name": "data", "emptyDir": {}}]' }),
-  resource('volumeMounts', 'Volume mounts', { kind: 'json', help: '[{"name": "data", "mountPath": "/data"}]' }),
-  resource('initContainers', 'Init containers', { kind: 'json', help: 'Run to completion before the agent starts.' }),
-  resource('sidecars', 'Sidecars', { kind: 'json', help: 'Run next to the agent.' }),
+  group('Cache', 'Runs next to the agent.', 'cache', { memoryLimitMb: 'same as memory' }),
+  group('Database', 'The deployment’s Postgres.', 'db', { storageGi: '10', maxConnections: '100' }),
 ]
 
 /** Stored and shown, but without effect. Clients of other servers send them. */
-export const UNUSED_FIELDS: readonly Field[] = [
-  anyCores('orchestratorCpu', 'Orchestrator CPU'),
-  anyCores('orchestratorCpuLimit', 'Orchestrator CPU limit'),
-  integer('orchestratorMemoryMb', 'Orchestrator memory (MB)'),
-  integer('orchestratorMemoryLimitMb', 'Orchestrator memory limit (MB)'),
-  integer('orchestratorMinScale', 'Orchestrator min replicas'),
-  integer('orchestratorMaxScale', 'Orchestrator max replicas'),
-  anyCores('executorCpu', 'Executor CPU'),
-  anyCores('executorCpuLimit', 'Executor CPU limit'),
-  integer('executorMemoryMb', 'Executor memory (MB)'),
-  integer('executorMemoryLimitMb', 'Executor memory limit (MB)'),
-]
+export const UNUSED_FIELDS: readonly Field[] = RESOURCES.filter(({ isUnused }) => isUnused)
+
+const grouped = RESOURCE_GROUPS.flatMap(({ fields }) => fields.map(({ name }) => name))
+export const CLUSTER_FIELDS: readonly Field[] = withTexts(
+  RESOURCES.filter(({ name, isUnused }) => !isUnused && !grouped.includes(name)),
+  {
+    serviceAccountName: { label: 'Service account', help: 'Must exist in the namespace.' },
+    imagePullSecrets: { help: 'Names of secrets in the namespace.' },
+    labels: { help: 'Added to every object.' },
+    annotations: { help: 'Added to every object.' },
+    ingressAnnotations: { help: 'Added to the Ingress only.' },
+    autoscaler: {
+      help: 'cpu, or none if another system sets the replicas between min and max.',
+      defaultText: 'cpu',
+    },
+    class: { help: 'Where the pods run: one of the listener’s classes.' },
+    volumes: { help: '[{"name": "data", "emptyDir": {}}]' },
+    volumeMounts: { help: '[{"name": "data", "mountPath": "/data"}]' },
+    initContainers: { help: 'Run to completion before the agent starts.' },
+    sidecars: { help: 'Run next to the agent.' },
+  },
+)
 
 const REFERENCES: Field = {
+  ...INPUT_FIELDS.UpdateDeploymentInput!.secretReferences,
+  name: 'secretReferences',
   path: 'secretReferences',
   label: 'Secret references',
-  kind: 'json',
+  kind: 'rows',
   effect: 'immediate',
-  sources: ['external_container'],
 }
-const TAGS: Field = { path: 'tags', label: 'Tags', kind: 'json', effect: 'none' }
+const TAGS: Field = { name: 'tags', path: 'tags', label: 'Tags', kind: 'rows', effect: 'none' }
 
-const ALL_FIELDS = [
+export const FIELDS: readonly Field[] = [
   ...SOURCE_FIELDS,
   ...RESOURCE_GROUPS.flatMap(({ fields }) => fields),
   ...CLUSTER_FIELDS,
@@ -234,20 +196,17 @@ const ALL_FIELDS = [
   REFERENCES,
   TAGS,
 ]
-const FIELDS_BY_PATH = new Map(ALL_FIELDS.map((field) => [field.path, field]))
-export const findField = (path: string): Field | undefined => FIELDS_BY_PATH.get(path)
+const FIELDS_BY_NAME = new Map(FIELDS.map((field) => [field.name, field]))
+export const findField = (name: string): Field | undefined => FIELDS_BY_NAME.get(name)
 
 /** Label of a field as events name it: without its group. */
 export const eventFieldLabel = (changed: string): string =>
-  EVENT_FIELD_LABELS[changed] ??
-  ALL_FIELDS.find(({ path }) => path.split('.').pop() === changed)?.label.toLowerCase() ??
-  changed
+  EVENT_FIELD_LABELS[changed] ?? FIELDS_BY_NAME.get(changed)?.label.toLowerCase() ?? changed
 const EVENT_FIELD_LABELS: Record<string, string> = { resourceSpec: 'resources', secrets: 'secrets' }
 
 /** Label with the resource group: `Queue: CPU`. */
-export function fieldLabel(path: string): string {
-  const group = RESOURCE_GROUPS.find(({ fields }) => fields.some((field) => field.path === path))
-  const label = findField(path)?.label ?? path
+export function fullLabel({ name, label }: Field): string {
+  const group = RESOURCE_GROUPS.find(({ fields }) => fields.some((field) => field.name === name))
   return group ? `${group.title}: ${label}` : label
 }
 
@@ -258,4 +217,4 @@ export function boundsText({ kind, min, max, maxLength }: Field): string | null 
   return maxLength ? `At most ${maxLength.toLocaleString('en')} characters` : null
 }
 
-export const appliesTo = ({ sources }: Field, source: Source): boolean => !sources || sources.includes(source)
+export const appliesTo = ({ sources }: Field, source: string): boolean => !sources || sources.includes(source)

@@ -1,15 +1,15 @@
 /** The resources section. Empty fields show their effective value in grey. */
 import { Accordion, Alert, SimpleGrid, Stack, Text } from '@mantine/core'
-import { useEditor } from './editor.ts'
 import { FieldInput } from './field-input.tsx'
-import { CLUSTER_FIELDS, type Field, RESOURCE_GROUPS, UNUSED_FIELDS } from './fields.ts'
+import { CLUSTER_FIELDS, type Field, RESOURCE_GROUPS, SPEC_PATH, UNUSED_FIELDS } from './fields.ts'
+import { storedValue } from './inputs.ts'
 import { Section } from './section.tsx'
-import { storedValue } from './staged-changes.ts'
+import { useEditor } from './use-editor.ts'
 
 export function ResourcesSection() {
-  const { settings, staged, issues } = useEditor()
-  const general = issues.get('sourceConfig.resourceSpec')
-  const isSet = ({ path }: Field) => storedValue(settings, path) !== null || staged.edits.has(path)
+  const { settings, edits, issues } = useEditor()
+  const general = issues.get(SPEC_PATH)
+  const isSet = ({ name, path }: Field) => storedValue(settings, path) !== null || name in edits
   const open = [...(CLUSTER_FIELDS.some(isSet) ? ['cluster'] : []), ...(UNUSED_FIELDS.some(isSet) ? ['unused'] : [])]
   return (
     <Section
@@ -31,11 +31,7 @@ export function ResourcesSection() {
                 {about}
               </Text>
             </Text>
-            <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="md">
-              {fields.map((field) => (
-                <FieldInput key={field.path} field={field} />
-              ))}
-            </SimpleGrid>
+            <Fields fields={fields} />
           </Stack>
         ))}
       </Stack>
@@ -43,11 +39,7 @@ export function ResourcesSection() {
         <Accordion.Item value="cluster">
           <Accordion.Control>Kubernetes: labels, volumes, sidecars</Accordion.Control>
           <Accordion.Panel>
-            <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-              {CLUSTER_FIELDS.map((field) => (
-                <FieldInput key={field.path} field={field} />
-              ))}
-            </SimpleGrid>
+            <Fields fields={CLUSTER_FIELDS} areWide />
           </Accordion.Panel>
         </Accordion.Item>
         <Accordion.Item value="unused">
@@ -56,14 +48,24 @@ export function ResourcesSection() {
             <Text size="sm" c="dimmed" mb="md">
               These values are stored but have no effect.
             </Text>
-            <SimpleGrid cols={{ base: 1, sm: 3, lg: 6 }} spacing="md">
-              {UNUSED_FIELDS.map((field) => (
-                <FieldInput key={field.path} field={field} />
-              ))}
-            </SimpleGrid>
+            <Fields fields={UNUSED_FIELDS} />
           </Accordion.Panel>
         </Accordion.Item>
       </Accordion>
     </Section>
   )
 }
+
+interface FieldsProps {
+  fields: readonly Field[]
+  /** two columns instead of six */
+  areWide?: boolean
+}
+
+export const Fields = ({ fields, areWide }: FieldsProps) => (
+  <SimpleGrid cols={areWide ? { base: 1, md: 2 } : { base: 2, sm: 3, lg: 6 }} spacing={areWide ? 'lg' : 'md'}>
+    {fields.map((field) => (
+      <FieldInput key={field.name} field={field} />
+    ))}
+  </SimpleGrid>
+)

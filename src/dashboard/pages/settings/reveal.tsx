@@ -1,11 +1,20 @@
 /** Reveals one secret value for a short time. The value is never cached, and the activity log records the reader. */
 import { Button, Code, Group, Text } from '@mantine/core'
 import { IconEye, IconEyeOff } from '@tabler/icons-react'
-import { useEffect, useState } from 'react'
+import { type AriaAttributes, useEffect, useState } from 'react'
+import { graphql } from '../../api/graphql.ts'
 import { useUncachedWrite } from '../../api/use-write.ts'
 import { Copy } from '../../components/copy.tsx'
-import { revealMutation } from './documents.ts'
-import { useEditor } from './editor.ts'
+import { useEditor } from './use-editor.ts'
+
+const revealMutation = graphql(`
+  mutation Reveal($input: RevealSecretInput!) {
+    revealSecret(input: $input) {
+      __typename
+      ... on RevealSecretSuccess { name value }
+    }
+  }
+`)
 
 const SHOWN_MS = 30_000
 
@@ -50,9 +59,7 @@ export function Reveal({ name, setAt }: RevealProps) {
     )
   return (
     <Group gap="xs">
-      <Text span size="sm" c="dimmed" aria-hidden>
-        ••••••••
-      </Text>
+      <Dots aria-hidden />
       <Button
         size="compact-xs"
         variant="subtle"
@@ -72,3 +79,11 @@ export function Reveal({ name, setAt }: RevealProps) {
     </Group>
   )
 }
+
+export const Hidden = () => <Dots role="img" aria-label="hidden" />
+
+const Dots = (props: AriaAttributes & { role?: string }) => (
+  <Text span size="sm" c="dimmed" {...props}>
+    ••••••••
+  </Text>
+)

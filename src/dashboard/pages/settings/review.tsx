@@ -1,37 +1,24 @@
-/** Lists the staged changes, and the effect of saving them. */
+/** Lists the unsaved changes, and the effect of saving them. */
 import { Badge, Group, List, Paper, Stack, Text, ThemeIcon, VisuallyHidden } from '@mantine/core'
 import '@mantine/core/styles/ThemeIcon.css'
 import { IconBolt, IconHammer, IconRocket, IconTag } from '@tabler/icons-react'
-import type { Settings } from './documents.ts'
-import { useEditor } from './editor.ts'
-import { fieldLabel, findField } from './fields.ts'
-import { formatValue } from './format-value.ts'
-import { changedFields, type SaveEffects, saveEffects } from './save-request.ts'
+import { secretName } from './edits.ts'
+import { findField, fullLabel } from './fields.ts'
+import { formatInput, type Input, inputOf } from './inputs.ts'
+import { saveEffects } from './save-request.ts'
 import classes from './settings-page.module.css'
+import { type Editor, useEditor } from './use-editor.ts'
 
 export function Review() {
-  const { settings, staged } = useEditor()
+  const editor = useEditor()
   return (
     <Stack gap="sm">
-      {changedFields(settings, staged).map(({ path, before, after }) => (
-        <Stack key={path} gap={4}>
-          <Text size="sm" fw={600}>
-            {fieldLabel(path)}
-          </Text>
-          <Difference before={formatValue(findField(path), before)} after={formatValue(findField(path), after)} />
-        </Stack>
-      ))}
-      {[...staged.secrets].map(([name, { value }]) => (
-        <Group key={name} gap="xs">
-          <span className={classes.name}>{name}</span>
-          <Badge size="sm" color={value === null ? 'red' : 'teal'} variant="light">
-            {value === null ? 'removed' : settings.secrets.some((one) => one.name === name) ? 'new value' : 'new'}
-          </Badge>
-        </Group>
+      {Object.entries(editor.edits).map(([key, { value }]) => (
+        <Change key={key} target={key} value={value} />
       ))}
       <Paper p="sm" radius="md" bg="var(--mantine-color-default-hover)">
         <List spacing={6} size="sm" center listStyleType="none">
-          {effectLines(saveEffects(staged, settings), settings).map(({ icon: Icon, text }) => (
+          {effectLines(editor).map(({ icon: Icon, text }) => (
             <List.Item
               key={text}
               icon={
@@ -49,31 +36,43 @@ export function Review() {
   )
 }
 
-function Difference({ before, after }: { before: string; after: string }) {
+function Change({ target, value }: { target: string; value: Input | null }) {
+  const { settings } = useEditor()
+  const field = findField(target)
+  if (field)
+    return (
+      <Stack gap={4}>
+        <Text size="sm" fw={600}>
+          {fullLabel(field)}
+        </Text>
+        <Stack gap={2}>
+          <div className={classes.before}>
+            <VisuallyHidden>before: </VisuallyHidden>− {formatInput(field, inputOf(settings, field))}
+          </div>
+          <div className={classes.after}>
+            <VisuallyHidden>after: </VisuallyHidden>+ {formatInput(field, value!)}
+          </div>
+        </Stack>
+      </Stack>
+    )
+  const name = secretName(target)
   return (
-    <Stack gap={2}>
-      <div className={classes.before}>
-        <VisuallyHidden>before: </VisuallyHidden>− {before}
-      </div>
-      <div className={classes.after}>
-        <VisuallyHidden>after: </VisuallyHidden>+ {after}
-      </div>
-    </Stack>
+    <Group gap="xs">
+      <span className={classes.name}>{name}</span>
+      <Badge size="sm" color={value === null ? 'red' : 'teal'} variant="light">
+        {value === null ? 'removed' : settings.secrets.some((one) => one.name === name) ? 'new value' : 'new'}
+      </Badge>
+    </Group>
   )
-}
-
-/** The effect of saving, on one line. */
-export function EffectSummary() {
-  const { settings, staged } = useEditor()
-  return effectLines(saveEffects(staged, settings), settings)
-    .map(({ text }) => text)
-    .join(' ')
 }
 
 /** A newer revision skips a revision in one of these statuses. */
 const WAITING_STATUSES = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY']
 
-function effectLines({ revision, effects }: SaveEffects, { latestRevision, activeRevision }: Settings) {
+/** The effect of saving. */
+export function effectLines({ edits, settings }: Editor) {
+  const { latestRevision, activeRevision } = settings
+  const { revision, effects } = saveEffects(edits, settings)
   const next = `revision #${(latestRevision?.number ?? 0) + 1}`
   const lines = []
   if (revision === 'builds') lines.push({ icon: IconHammer, text: `Builds and deploys ${next}.` })

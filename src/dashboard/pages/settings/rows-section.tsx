@@ -1,46 +1,34 @@
 /** Sections with rows of text fields: secret references and tags. */
 import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
-import type { ReactNode } from 'react'
+import { INPUT_FIELDS } from '../../components/input-fields.ts'
 import { EditState } from './edit-state.tsx'
-import { useEditor, useFieldError } from './editor.ts'
+import { findField } from './fields.ts'
+import type { Row } from './inputs.ts'
 import { Section } from './section.tsx'
-import { currentValue } from './staged-changes.ts'
-
-interface Column {
-  key: string
-  label: string
-  placeholder: string
-  /** characters */
-  maxLength: number
-}
+import { useEditor } from './use-editor.ts'
 
 interface RowsProps {
   id: string
-  title: string
-  about: ReactNode
-  path: string
-  columns: readonly Column[]
+  about: string
+  /** the field's name */
+  name: string
+  /** the type of a row */
+  input: string
+  /** label and example of each column */
+  columns: Record<string, readonly [label: string, placeholder: string]>
   /** singular, for labels and buttons */
   itemName: string
 }
 
-type Row = Record<string, string>
-
-function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
-  const { settings, staged, canEdit, edit, issues, fieldErrors } = useEditor()
-  const rows = (currentValue(settings, staged, path) ?? []) as Row[]
-  const isIncomplete = rows.some((row) => columns.some(({ key }) => !row[key]))
-  useFieldError(path, isIncomplete ? 'Fill in every field.' : null)
-  const error = fieldErrors.get(path) ?? issues.get(path)
-  const change = (at: number, row: Row | null) =>
-    edit(
-      path,
-      rows.flatMap((before, i) => (i !== at ? [before] : row ? [row] : [])),
-    )
+function Rows({ id, about, name, input, columns, itemName }: RowsProps) {
+  const { inputOf, edit, canEdit, errors, issues } = useEditor()
+  const field = findField(name)!
+  const rows = inputOf(field) as Row[]
+  const error = errors.get(name) ?? issues.get(name)
   return (
-    <Section id={id} title={title} about={about}>
-      <EditState path={path}>
+    <Section id={id} title={field.label} about={about}>
+      <EditState field={field}>
         <Stack gap="xs">
           {rows.length === 0 && (
             <Text size="sm" c="dimmed">
@@ -50,16 +38,16 @@ function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
           {rows.map((row, i) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a row has no identity except its position
             <Group key={i} gap="xs" wrap="wrap" align="flex-end">
-              {columns.map(({ key, label, placeholder, maxLength }) => (
+              {Object.entries(columns).map(([key, [label, placeholder]]) => (
                 <TextInput
                   key={key}
                   aria-label={`${label} of ${itemName} ${i + 1}`}
                   label={i === 0 ? label : undefined}
                   placeholder={placeholder}
-                  value={row[key] ?? ''}
+                  value={row[key]}
                   readOnly={!canEdit}
-                  maxLength={maxLength}
-                  onChange={({ currentTarget }) => change(i, { ...row, [key]: currentTarget.value })}
+                  maxLength={INPUT_FIELDS[input]![key]!.maxLength}
+                  onChange={({ currentTarget }) => edit(name, rows.with(i, { ...row, [key]: currentTarget.value }))}
                   spellCheck={false}
                   flex="1 1 140px"
                 />
@@ -70,7 +58,7 @@ function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
                   color="red"
                   size={36}
                   aria-label={`Remove ${itemName} ${i + 1}`}
-                  onClick={() => change(i, null)}
+                  onClick={() => edit(name, rows.toSpliced(i, 1))}
                 >
                   <IconX size={16} />
                 </ActionIcon>
@@ -90,7 +78,7 @@ function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
           size="xs"
           leftSection={<IconPlus size={14} />}
           style={{ alignSelf: 'flex-start' }}
-          onClick={() => edit(path, [...rows, Object.fromEntries(columns.map(({ key }) => [key, '']))])}
+          onClick={() => edit(name, [...rows, Object.fromEntries(Object.keys(columns).map((key) => [key, '']))])}
         >
           Add a {itemName}
         </Button>
@@ -102,28 +90,25 @@ function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
 export const ReferencesSection = () => (
   <Rows
     id="references"
-    title="Secret references"
     about="Environment variables from existing secrets in the deployment’s namespace, at most 1,000. Changes apply immediately, without a new revision."
-    path="secretReferences"
+    name="secretReferences"
+    input="SecretReferenceInput"
     itemName="reference"
-    columns={[
-      { key: 'name', label: 'Variable', placeholder: 'DATABASE_PASSWORD', maxLength: 256 },
-      { key: 'secretName', label: 'Secret', placeholder: 'database', maxLength: 253 },
-      { key: 'secretKey', label: 'Key', placeholder: 'password', maxLength: 253 },
-    ]}
+    columns={{
+      name: ['Variable', 'DATABASE_PASSWORD'],
+      secretName: ['Secret', 'database'],
+      secretKey: ['Key', 'password'],
+    }}
   />
 )
 
 export const TagsSection = () => (
   <Rows
     id="tags"
-    title="Tags"
     about="For search and filters, at most 50. Tags don’t change what runs."
-    path="tags"
+    name="tags"
+    input="DeploymentTagInput"
     itemName="tag"
-    columns={[
-      { key: 'key', label: 'Key', placeholder: 'team', maxLength: 128 },
-      { key: 'value', label: 'Value', placeholder: 'support', maxLength: 128 },
-    ]}
+    columns={{ key: ['Key', 'team'], value: ['Value', 'support'] }}
   />
 )

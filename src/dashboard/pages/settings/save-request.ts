@@ -1,9 +1,8 @@
-/** Builds the request that saves staged changes, and predicts its effect. */
-import { type Effect, findField } from './fields.ts'
-import { currentValue, type StagedChanges, storedValue, withoutNulls } from './staged-changes.ts'
-import type { StoredSettings } from './stored-settings.ts'
+/** Builds the request that saves the edits, and predicts its effect. */
+import { type Edits, type StoredSettings, secretName } from './edits.ts'
+import { type Effect, type Field, findField, SPEC_PATH } from './fields.ts'
+import { type Input, parseInput, storedValue, type Value } from './inputs.ts'
 
-const SPEC = 'sourceConfig.resourceSpec.'
 /** The server shows this for a secret value. Sent back, it keeps the stored value. */
 const MASKED_VALUE = '••••••••'
 
@@ -15,48 +14,68 @@ export interface SaveRequest {
   tags: { key: string; value: string }[] | null
 }
 
-export function buildSaveRequest(settings: StoredSettings, staged: StagedChanges): SaveRequest {
-  const { edits, secrets } = staged
-  const paths = [...edits.keys()].filter((path) => path !== 'tags')
-  const set = [...secrets].flatMap(([name, { value }]) => (value === null ? [] : [{ name, value }]))
-  const unset = [...secrets].flatMap(([name, { value }]) => (value === null ? [name] : []))
-  const tags = edits.has('tags') ? (edits.get('tags')!.value as { key: string; value: string }[]) : null
-  if (paths.length === 0) return { update: null, secrets: secrets.size > 0 ? { set, unset } : null, tags }
-  const update: Record<string, unknown> = {}
-  for (const path of paths) {
-    if (path.startsWith(SPEC)) continue
-    const [part, name] = path.split('.') as [string, string | undefined]
-    const value = edits.get(path)!.value
-    if (name === undefined) update[part] = value ?? []
-    else update[part] = { ...(update[part] as object | undefined), [name]: value }
+interface SecretEdit {
+  name: string
+  /** null: removed */
+  value: string | null
+}
+
+const secretEdits = (edits: Edits): SecretEdit[] =>
+  Object.entries(edits).flatMap(([key, { value }]) => {
+    const name = secretName(key)
+    return name === null ? [] : [{ name, value: value as string | null }]
+  })
+
+const editedFields = (edits: Edits): [Field, Value][] =>
+  Object.entries(edits).flatMap(([name, { value }]) => {
+    const field = findField(name)
+    return field ? [[field, sentValue(field, value!)]] : []
+  })
+
+function sentValue(field: Field, input: Input): Value {
+  const { value = null } = parseInput(field, input)
+  // an empty text removes a command
+  return value ?? (field.effect === 'nextBuild' ? '' : null)
+}
+
+export function buildSaveRequest(settings: StoredSettings, edits: Edits): SaveRequest {
+  const tags = (edits.tags?.value ?? null) as SaveRequest['tags']
+  const changed = secretEdits(edits)
+  const fields = editedFields(edits).filter(([{ name }]) => name !== 'tags')
+  if (fields.length === 0) {
+    const set = changed.flatMap(({ name, value }) => (value === null ? [] : [{ name, value }]))
+    const unset = changed.flatMap(({ name, value }) => (value === null ? [name] : []))
+    return { update: null, secrets: changed.length > 0 ? { set, unset } : null, tags }
   }
-  const resourceSpec = editedResourceSpec(settings, staged)
+  const update: Record<string, unknown> = {}
+  for (const [{ path }, value] of fields) {
+    if (path.startsWith(SPEC_PATH)) continue
+    const [part, name] = path.split('.') as [string, string | undefined]
+    update[part] = name === undefined ? value : { ...(update[part] as object | undefined), [name]: value }
+  }
+  const resourceSpec = editedResourceSpec(settings, edits)
   if (resourceSpec) update.sourceConfig = { ...(update.sourceConfig as object | undefined), resourceSpec }
-  if (secrets.size > 0) update.secrets = completeSecrets(settings, staged)
+  if (changed.length > 0) update.secrets = completeSecrets(settings, changed)
   return { update, secrets: null, tags }
 }
 
 /** The complete spec, because a sent spec replaces the stored one. Null: no resource was edited. */
-export function editedResourceSpec(settings: StoredSettings, { edits }: StagedChanges): Record<string, unknown> | null {
-  const edited = [...edits].filter(([path]) => path.startsWith(SPEC))
+export function editedResourceSpec(settings: StoredSettings, edits: Edits): Record<string, unknown> | null {
+  const edited = editedFields(edits).filter(([{ path }]) => path.startsWith(SPEC_PATH))
   if (edited.length === 0) return null
-  const spec: Record<string, unknown> = { ...(withoutNulls(settings.sourceConfig.resourceSpec) as object | null) }
-  for (const [path, { value }] of edited) {
-    const name = path.slice(SPEC.length)
-    if (value === null) delete spec[name]
-    else spec[name] = value
+  const spec = new Map(Object.entries((storedValue(settings, SPEC_PATH) ?? {}) as object))
+  for (const [{ name }, value] of edited) {
+    if (value === null) spec.delete(name)
+    else spec.set(name, value)
   }
-  return spec
+  return Object.fromEntries(spec)
 }
 
 /** All secrets. Unchanged ones are sent masked and keep their values. The version check catches concurrent edits. */
-function completeSecrets(settings: StoredSettings, { secrets }: StagedChanges) {
-  const names = new Set([...settings.secrets.map(({ name }) => name), ...secrets.keys()])
-  return [...names].flatMap((name) => {
-    const edit = secrets.get(name)
-    if (edit?.value === null) return []
-    return [{ name, value: edit?.value ?? MASKED_VALUE }]
-  })
+function completeSecrets({ secrets }: StoredSettings, changed: readonly SecretEdit[]) {
+  const all = new Map<string, string | null>(secrets.map(({ name }) => [name, MASKED_VALUE]))
+  for (const { name, value } of changed) all.set(name, value)
+  return [...all].flatMap(([name, value]) => (value === null ? [] : [{ name, value }]))
 }
 
 export interface SaveEffects {
@@ -66,27 +85,11 @@ export interface SaveEffects {
 }
 
 /** A changed source is built, and so are commands saved together with secrets. Secrets alone reuse the current build. */
-export function saveEffects(
-  { edits, secrets }: StagedChanges,
-  { source }: Pick<StoredSettings, 'source'>,
-): SaveEffects {
-  const effects = new Set([...edits.keys()].flatMap((path) => findField(path)?.effect ?? []))
+export function saveEffects(edits: Edits, { source }: Pick<StoredSettings, 'source'>): SaveEffects {
+  const effects = new Set(editedFields(edits).map(([{ effect }]) => effect))
   const isBuilt = source === 'gitprovider' || source === 'internal_source'
   if (effects.has('builds')) return { revision: 'builds', effects }
   if (effects.has('deploys')) return { revision: 'deploys', effects }
-  if (secrets.size === 0) return { revision: null, effects }
+  if (secretEdits(edits).length === 0) return { revision: null, effects }
   return { revision: effects.has('nextBuild') && isBuilt ? 'builds' : 'keeps', effects }
 }
-
-export interface FieldChange {
-  path: string
-  before: unknown
-  after: unknown
-}
-
-export const changedFields = (settings: StoredSettings, staged: StagedChanges): FieldChange[] =>
-  [...staged.edits.keys()].map((path) => ({
-    path,
-    before: storedValue(settings, path),
-    after: currentValue(settings, staged, path),
-  }))

@@ -1,15 +1,21 @@
 /** The secrets section. Each secret is set, changed or removed by itself; one save creates one revision. */
-import { Text } from '@mantine/core'
+import { Badge, Button, Group, Text, Textarea } from '@mantine/core'
+import { IconPencil, IconTrash } from '@tabler/icons-react'
+import { ActorName } from '../../components/actor-name.tsx'
+import { TimeAgo } from '../../components/time.tsx'
 import { AddSecret } from './add-secret.tsx'
-import { useEditor } from './editor.ts'
-import { SecretRow } from './secret-row.tsx'
+import type { Settings } from './documents.ts'
+import { ConflictChoice } from './edit-state.tsx'
+import { secretKey, secretName } from './edits.ts'
+import { Hidden, Reveal } from './reveal.tsx'
 import { Section } from './section.tsx'
 import classes from './settings-page.module.css'
+import { useEditor } from './use-editor.ts'
 
 export function SecretsSection() {
-  const { settings, staged, canEdit } = useEditor()
+  const { settings, edits, canEdit } = useEditor()
   const stored = settings.secrets.map(({ name }) => name)
-  const names = [...stored, ...[...staged.secrets.keys()].filter((name) => !stored.includes(name))]
+  const names = [...new Set([...stored, ...Object.keys(edits).flatMap((key) => secretName(key) ?? [])])]
   return (
     <Section
       id="secrets"
@@ -29,5 +35,98 @@ export function SecretsSection() {
       )}
       {canEdit && <AddSecret />}
     </Section>
+  )
+}
+
+/** One secret: its author and date, its value for readers who may reveal it, and its edit. */
+function SecretRow({ name }: { name: string }) {
+  const { settings, edits, conflicts, canEdit, canReveal, issues, edit, takeTheirs } = useEditor()
+  const key = secretKey(name)
+  const stored = settings.secrets.find((secret) => secret.name === name)
+  const change = edits[key]
+  const isConflict = conflicts.includes(key)
+  const isRemoved = change?.value === null
+  return (
+    <li className={classes.secret} data-staged={change ? true : undefined} data-conflict={isConflict || undefined}>
+      <Group gap="xs">
+        <span className={`${classes.name} ${isRemoved ? classes.gone : ''}`}>{name}</span>
+        {change && <Badge size="xs">{isRemoved ? 'removed' : stored ? 'new value' : 'new'}</Badge>}
+      </Group>
+      <Group gap="xs" wrap="nowrap">
+        {stored && !change && (canReveal ? <Reveal name={name} setAt={stored.setAt} /> : <Hidden />)}
+      </Group>
+      <Text size="xs" c="dimmed" component="div">
+        {stored && <SetBy secret={stored} />}
+      </Text>
+      <Group gap={4} wrap="nowrap" justify="flex-end">
+        {canEdit && change && !isConflict && (
+          <Button size="compact-xs" variant="subtle" onClick={() => takeTheirs(key)}>
+            Undo
+          </Button>
+        )}
+        {canEdit && !change && (
+          <>
+            <Button
+              size="compact-xs"
+              variant="subtle"
+              leftSection={<IconPencil size={14} />}
+              onClick={() => edit(key, '')}
+              aria-label={`Change ${name}`}
+            >
+              Change
+            </Button>
+            <Button
+              size="compact-xs"
+              variant="subtle"
+              color="red"
+              leftSection={<IconTrash size={14} />}
+              onClick={() => edit(key, null)}
+              aria-label={`Remove ${name}`}
+            >
+              Remove
+            </Button>
+          </>
+        )}
+      </Group>
+      {change && !isRemoved && (
+        <Textarea
+          className={classes.wide}
+          label={`Value of ${name}`}
+          description="Hidden after you save. At most 64 KiB."
+          error={issues.get(key)}
+          value={change.value as string}
+          onChange={({ currentTarget }) => edit(key, currentTarget.value)}
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          autosize
+          minRows={1}
+          maxRows={10}
+          spellCheck={false}
+          autoComplete="off"
+          autoFocus={change.value === ''}
+        />
+      )}
+      {isConflict && (
+        <div className={classes.wide}>
+          <ConflictChoice target={key} label={name}>
+            {stored ? (
+              <>
+                Someone else changed this secret: <SetBy secret={stored} />. Choose which value to keep.
+              </>
+            ) : (
+              'Someone else removed this secret. Keep yours to set it again.'
+            )}
+          </ConflictChoice>
+        </div>
+      )}
+    </li>
+  )
+}
+
+function SetBy({ secret: { setAt, setBy } }: { secret: Settings['secrets'][number] }) {
+  if (!setAt || !setBy) return <>set at an unknown time</>
+  return (
+    <Group gap={4} display="inline-flex" component="span">
+      set <TimeAgo at={setAt} /> by <ActorName actor={setBy} />
+    </Group>
   )
 }

@@ -1,5 +1,5 @@
-/** A titled section of the page. */
-import { Paper, Stack, Text, Title } from '@mantine/core'
+/** The titled sections of the page, and the buttons that scroll to them. */
+import { Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import classes from './settings-page.module.css'
 
@@ -27,5 +27,36 @@ export function Section({ id, title, about, children }: SectionProps) {
         {children}
       </Stack>
     </Paper>
+  )
+}
+
+const SECTIONS = [
+  ['source', 'Source and build'],
+  ['secrets', 'Secrets'],
+  ['references', 'References'],
+  ['resources', 'Resources'],
+  ['tags', 'Tags'],
+  ['general', 'General'],
+] as const
+
+export function SectionNav({ references }: { references: boolean }) {
+  // Buttons, not links: a link with a #hash is a navigation, and the leave guard would ask.
+  return (
+    <Group component="nav" aria-label="On this page" gap={4} ml={-8}>
+      {SECTIONS.filter(([id]) => id !== 'references' || references).map(([id, label]) => (
+        <Button
+          key={id}
+          size="compact-sm"
+          variant="subtle"
+          onClick={() => {
+            const section = document.getElementById(id)
+            section?.scrollIntoView({ block: 'start' })
+            section?.focus()
+          }}
+        >
+          {label}
+        </Button>
+      ))}
+    </Group>
   )
 }

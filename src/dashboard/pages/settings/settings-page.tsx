@@ -3,7 +3,6 @@ import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core'
 import '@mantine/core/styles/Accordion.css'
 import '@mantine/core/styles/NumberInput.css'
 import { useBlocker, useParams } from '@tanstack/react-router'
-import { useEffect, useMemo, useState } from 'react'
 import { useQuery, useSubscription } from 'urql'
 import { ActorName } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
@@ -12,17 +11,14 @@ import { NotFound, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { editsSubscription, type LastEdit, type Settings, settingsQuery } from './documents.ts'
-import { EditorContext, useStaging } from './editor.ts'
 import { eventFieldLabel } from './fields.ts'
 import { ResourcesSection } from './resources-section.tsx'
 import { ReferencesSection, TagsSection } from './rows-section.tsx'
 import { SaveBar } from './save-bar.tsx'
-import { buildSaveRequest } from './save-request.ts'
 import { SecretsSection } from './secrets-section.tsx'
-import { SectionNav } from './section-nav.tsx'
+import { SectionNav } from './section.tsx'
 import { GeneralSection, SourceSection } from './source-section.tsx'
-import { isEmpty } from './staged-changes.ts'
-import { splitIssuePath, useResourcePreview } from './use-resource-preview.ts'
+import { EditorContext, useSettingsEditor } from './use-editor.ts'
 
 export default function SettingsPage() {
   const { id } = useParams({ from: '/w/$ws/deployments/$id/settings' })
@@ -51,13 +47,6 @@ export default function SettingsPage() {
   )
 }
 
-/** `path` starts with `input`. */
-interface FieldIssue {
-  path: readonly string[]
-  message: string
-}
-const NO_ISSUES: ReadonlyMap<string, string> = new Map()
-
 interface FormProps {
   settings: Settings
   canEdit: boolean
@@ -67,25 +56,9 @@ interface FormProps {
 
 function Form({ settings, canEdit, canReveal, last }: FormProps) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const editor = useStaging(settings, { canEdit, canReveal })
-  const preview = useResourcePreview(settings, editor.staged)
-  const [refused, setRefused] = useState(NO_ISSUES)
-  const issues = useMemo(() => new Map([...refused, ...preview.issues]), [refused, preview.issues])
-  const editorContext = { ...editor, effective: preview.effective, issues }
-  const { staged } = editor
-  // A new edit may fix what the server refused.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs after each edit
-  useEffect(() => setRefused(NO_ISSUES), [staged])
-
-  const showRefusal = (found: readonly FieldIssue[]) => {
-    const { update, secrets } = buildSaveRequest(settings, staged)
-    const sent = (secrets?.set ?? update?.secrets ?? []) as { name: string }[]
-    const place = ([, ...path]: readonly string[]) =>
-      path[0] === 'set' || path[0] === 'secrets' ? `secrets.${sent[Number(path[1])]?.name}` : splitIssuePath(path)[0]
-    setRefused(new Map(found.map(({ path, message }) => [place(path), message])))
-  }
+  const editor = useSettingsEditor(settings, { canEdit, canReveal })
   return (
-    <EditorContext value={editorContext}>
+    <EditorContext value={editor}>
       <Page
         title={`Settings of ${settings.name}`}
         breadcrumbs={
@@ -116,10 +89,10 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
           <ResourcesSection />
           <TagsSection />
           <GeneralSection />
-          <SaveBar onRefused={showRefusal} />
+          <SaveBar />
         </Stack>
       </Page>
-      <LeaveGuard isDirty={!isEmpty(staged)} />
+      <LeaveGuard isDirty={Object.keys(editor.edits).length > 0} />
     </EditorContext>
   )
 }

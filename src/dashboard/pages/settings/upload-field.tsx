@@ -1,4 +1,4 @@
-/** The source field of an uploaded deployment. A dropped folder or tarball uploads immediately, and is staged. */
+/** The source field of an uploaded deployment. A dropped folder or tarball uploads immediately; saving uses it. */
 import { Input, Stack, Text } from '@mantine/core'
 import '@mantine/core/styles/Progress.css'
 import { useState } from 'react'
@@ -6,47 +6,41 @@ import { DropSource } from '../../components/upload/drop-source.tsx'
 import type { Source } from '../../components/upload/source.ts'
 import { UploadStatus } from '../../components/upload/upload-status.tsx'
 import { useUpload } from '../../components/upload/use-upload.ts'
-import type { Editor } from './editor.ts'
-import { useFieldError } from './editor.ts'
 import type { Field } from './fields.ts'
-import type { Value } from './staged-changes.ts'
+import { UPLOADING } from './inputs.ts'
+import { useEditor } from './use-editor.ts'
 
-interface UploadFieldProps {
-  field: Field
-  value: Value
-  editor: Editor
-  error: string | undefined
-}
-
-export function UploadField({ field: { path, label, help, defaultText }, value, editor, error }: UploadFieldProps) {
+export function UploadField({ field, error }: { field: Field; error: string | undefined }) {
+  const { settings, edits, inputOf, edit, canEdit } = useEditor()
   const [source, setSource] = useState<Source | null>(null)
   const [failed, setFailed] = useState<string | null>(null)
   const [send, sending] = useUpload()
-  useFieldError(path, sending ? 'The upload is still running.' : null)
+  const { name, label, help, defaultText } = field
+  const input = inputOf(field)
   const upload = async (chosen: Source) => {
     setFailed(null)
-    const sent = await send(editor.settings.id, chosen)
-    if (!sent.ok) return setFailed(sent.problem.message)
-    setSource(chosen)
-    editor.edit(path, sent.objectPath)
+    edit(name, UPLOADING)
+    const sent = await send(settings.id, chosen)
+    edit(name, sent.ok ? sent.objectPath : input)
+    if (sent.ok) setSource(chosen)
+    else setFailed(sent.problem.message)
   }
-  const isStaged = editor.staged.edits.has(path)
   return (
     <Input.Wrapper
       label={label}
       labelElement="div"
-      description={editor.canEdit ? help : undefined}
+      description={canEdit ? help : undefined}
       error={failed ?? (sending ? null : error)}
       inputWrapperOrder={['label', 'input', 'description', 'error']}
     >
-      {editor.canEdit ? (
+      {canEdit ? (
         <Stack gap="xs">
-          <DropSource source={isStaged ? source : null} onSource={(chosen) => void upload(chosen)} />
+          <DropSource source={name in edits && !sending ? source : null} onSource={(chosen) => void upload(chosen)} />
           {sending && <UploadStatus sending={sending} />}
         </Stack>
       ) : (
         <Text size="sm" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
-          {(value as string | null) ?? defaultText}
+          {`${input}` || defaultText}
         </Text>
       )}
     </Input.Wrapper>

@@ -1,64 +1,56 @@
-/** Asks the server to evaluate the staged resources: only the server knows the defaults and which values fit together. */
+/** Asks the server to evaluate the edited resources: only the server knows the defaults and which values fit together. */
 import { useDebouncedValue } from '@mantine/hooks'
 import { useEffect, useState } from 'react'
 import { useApi } from '../../api/api-context.tsx'
+import type { Problem } from '../../api/problem.ts'
 import { type EffectiveResources, effectiveResourcesQuery, type Settings } from './documents.ts'
-import type { ResourcePreview } from './editor.ts'
+import type { Edits } from './edits.ts'
+import { FIELDS, SPEC_PATH } from './fields.ts'
 import { editedResourceSpec } from './save-request.ts'
-import type { StagedChanges } from './staged-changes.ts'
 
 const DEBOUNCE_MS = 250
-const NO_ISSUES: ResourcePreview['issues'] = new Map()
 
-interface Issue {
-  path: string[]
-  message: string
+/** Messages by the field's name; for the resources as a whole by `SPEC_PATH`. */
+export type Issues = ReadonlyMap<string, string>
+
+export interface ResourcePreview {
+  effective: EffectiveResources | null
+  issues: Issues
 }
 
-export function useResourcePreview(settings: Settings, staged: StagedChanges): ResourcePreview {
-  const { uncached: plain } = useApi()
+export function useResourcePreview(settings: Settings, edits: Edits): ResourcePreview {
+  const { uncached } = useApi()
   const { id, version } = settings
-  const spec = editedResourceSpec(settings, staged)
-  const [debounced] = useDebouncedValue(JSON.stringify(spec), DEBOUNCE_MS)
-  const [preview, setPreview] = useState<ResourcePreview>({ effective: null, issues: NO_ISSUES })
+  const [spec] = useDebouncedValue(JSON.stringify(editedResourceSpec(settings, edits)), DEBOUNCE_MS)
+  const [preview, setPreview] = useState<ResourcePreview>({ effective: null, issues: new Map() })
   // biome-ignore lint/correctness/useExhaustiveDependencies: another version may have other stored resources
   useEffect(() => {
     let isCancelled = false
-    void plain
-      .query(effectiveResourcesQuery, { id, spec: JSON.parse(debounced) })
+    void uncached
+      .query(effectiveResourcesQuery, { id, spec: JSON.parse(spec) })
       .toPromise()
       .then(({ data, error }) => {
         if (isCancelled) return
-        const issues = error?.graphQLErrors.flatMap(({ extensions, message }) =>
-          issuesOf((extensions.issues as Issue[] | undefined) ?? [], message),
-        )
-        const effective: EffectiveResources | null = data?.deployment?.effectiveResources ?? null
-        setPreview((before) => ({
-          effective: effective ?? before.effective,
-          issues: issues ? new Map(issues) : NO_ISSUES,
-        }))
+        const issues = error?.graphQLErrors.flatMap(({ extensions, message }) => {
+          const found = (extensions.issues ?? []) as Problem['issues']
+          if (found.length === 0) return [[SPEC_PATH, message] as const]
+          return found.map((issue) => placeIssue({ ...issue, path: ['sourceConfig', ...issue.path] }))
+        })
+        const effective = data?.deployment?.effectiveResources
+        setPreview((before) => ({ effective: effective ?? before.effective, issues: new Map(issues) }))
       })
     return () => {
       isCancelled = true
     }
-  }, [plain, id, debounced, version])
+  }, [uncached, id, spec, version])
   return preview
 }
 
-/** Path segments of a resource field. Deeper segments are inside the field. */
-const RESOURCE_FIELD_DEPTH = 3
-
-function issuesOf(issues: readonly Issue[], message: string): [string, string][] {
-  if (issues.length === 0) return [['sourceConfig.resourceSpec', message]]
-  return issues.map(({ path, message }) => {
-    const [field, inside] = splitIssuePath(['sourceConfig', ...path])
-    return [field, inside ? `${inside}: ${message}` : message]
-  })
-}
-
-/** Splits an issue's path into the field's path and the path inside the field. */
-export function splitIssuePath(path: readonly string[]): [field: string, inside: string] {
-  const depth =
-    path[1] === 'resourceSpec' ? RESOURCE_FIELD_DEPTH : path[0] === 'secretReferences' || path[0] === 'tags' ? 1 : 2
-  return [path.slice(0, depth).join('.'), path.slice(depth).join('.')]
+/** The name of the field that an issue belongs to, and its message with the place in the field. */
+export function placeIssue({ path, message }: Pick<Problem['issues'][number], 'path' | 'message'>) {
+  const place = path.join('.')
+  const field = FIELDS.find((one) => `${place}.`.startsWith(`${one.path}.`))
+  if (!field) return [place, message] as const
+  const inside = field.path.startsWith(SPEC_PATH) ? place.slice(field.path.length + 1) : ''
+  return [field.name, inside ? `${inside}: ${message}` : message] as const
 }

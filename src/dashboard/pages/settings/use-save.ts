@@ -1,94 +1,85 @@
-/** Saves staged changes. Fields and secrets go in one write and create one revision. Tags are a second write. */
-import { useState } from 'react'
+/** Saves the edits. Fields and secrets go in one write and create one revision. Tags are a second write. */
 import { useClient } from 'urql'
-import type { VariablesOf } from '../../api/graphql.ts'
 import { createProblem, type Problem } from '../../api/problem.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { type Settings, setSecretsMutation, setTagsMutation, settingsQuery, updateMutation } from './documents.ts'
-import type { Editor } from './editor.ts'
+import { findConflicts, secretName } from './edits.ts'
 import { buildSaveRequest } from './save-request.ts'
-import { findConflicts } from './staged-changes.ts'
+import type { Editor } from './use-editor.ts'
+import { placeIssue } from './use-resource-preview.ts'
 
-/** `conflict`: another user saved first. Nothing was written, and the page shows the stored values. */
-export type SaveResult =
-  | { outcome: 'saved'; revision: { id: string; number: number } | null }
-  | { outcome: 'conflict' }
-  | { outcome: 'refused'; problem: Problem }
+type Revision = { id: string; number: number } | null
+
+/** PRECONDITION_FAILED: another user saved first. Nothing was written, and the page shows the stored values. */
+export type SaveOutcome = { ok: true; value: Revision } | { ok: false; problem: Problem }
+
+type Write =
+  | { ok: true; value: { deployment: Pick<Settings, 'version'>; revision?: Revision } }
+  | { ok: false; problem: Problem }
 
 /** Attempts to save secrets alone while other users save other things. */
 const MAX_ATTEMPTS = 4
 
-type WriteResult =
-  | {
-      ok: true
-      value: { deployment: Pick<Settings, 'version'>; revision?: { id: string; number: number } | null }
-    }
-  | { ok: false; problem: Problem }
-
-export function useSave(): [save: (editor: Editor) => Promise<SaveResult>, busy: boolean] {
+export function useSave({ settings, edits, clear, refuse, setSaving }: Editor): () => Promise<SaveOutcome> {
   const client = useClient()
   const [update] = useWrite(updateMutation)
   const [setSecrets] = useWrite(setSecretsMutation)
   const [setTags] = useWrite(setTagsMutation)
-  const [busy, setBusy] = useState(false)
+  const { id: deploymentId } = settings
+  const request = buildSaveRequest(settings, edits)
+  const isSecretsOnly = Object.keys(edits).every((key) => secretName(key) !== null)
 
-  async function reload(id: string): Promise<Settings | null> {
-    const { data } = await client.query(settingsQuery, { id }, { requestPolicy: 'network-only' }).toPromise()
+  async function reload(): Promise<Settings | null> {
+    const variables = { id: deploymentId }
+    const { data } = await client.query(settingsQuery, variables, { requestPolicy: 'network-only' }).toPromise()
     return data?.deployment ?? null
   }
 
   /** Sends one write, conditional on the known version. */
-  async function write(settings: Settings, { staged }: Editor): Promise<WriteResult | null> {
-    const plan = buildSaveRequest(settings, staged)
-    const target = { deploymentId: settings.id, ifVersion: settings.version }
-    if (plan.update)
-      return (await update({ input: { ...target, ...plan.update } } as VariablesOf<
-        typeof updateMutation
-      >)) as WriteResult
-    if (plan.secrets) return (await setSecrets({ input: { ...target, ...plan.secrets } })) as WriteResult
-    return null
+  async function write(ifVersion: number): Promise<Write> {
+    if (request.update) return update({ input: { deploymentId, ifVersion, ...request.update } })
+    if (request.secrets) return setSecrets({ input: { deploymentId, ifVersion, ...request.secrets } })
+    return { ok: true, value: { deployment: { version: ifVersion } } }
   }
 
-  async function saveAll(editor: Editor): Promise<SaveResult> {
-    let settings = editor.settings
-    let written: WriteResult | null
-    for (let attempt = 1; ; attempt++) {
-      written = await write(settings, editor)
-      if (!written || written.ok) break
-      if (written.problem.code !== 'PRECONDITION_FAILED') return { outcome: 'refused', problem: written.problem }
-      const now = await reload(settings.id)
-      if (!now) return { outcome: 'refused', problem: createProblem('NOT_FOUND', 'The deployment no longer exists.') }
+  async function writeAll(): Promise<SaveOutcome> {
+    let { version } = settings
+    let written = await write(version)
+    for (let attempt = 1; !written.ok && written.problem.code === 'PRECONDITION_FAILED'; attempt++) {
+      const now = await reload()
+      if (!now) return { ok: false, problem: createProblem('NOT_FOUND', 'The deployment no longer exists.') }
       // secrets saved alone conflict only with edits of the same secrets
-      const { staged } = editor
-      const hasConflict = staged.edits.size > 0 || findConflicts(now, staged).secrets.size > 0
-      if (hasConflict || attempt === MAX_ATTEMPTS) return { outcome: 'conflict' }
-      settings = now
+      if (!isSecretsOnly || findConflicts(edits, now).length > 0 || attempt === MAX_ATTEMPTS) return written
+      version = now.version
+      written = await write(version)
     }
-    editor.clear((path) => path !== 'tags')
-    const { tags } = buildSaveRequest(settings, editor.staged)
-    const value = written?.ok ? written.value : null
-    const version = value?.deployment.version ?? settings.version
-    if (tags) {
-      const outcome = await setTags({ input: { deploymentId: settings.id, ifVersion: version, tags } })
-      if (!outcome.ok) {
-        if (outcome.problem.code !== 'PRECONDITION_FAILED') return { outcome: 'refused', problem: outcome.problem }
-        await reload(settings.id)
-        return { outcome: 'conflict' }
+    if (!written.ok) return written
+    const { deployment, revision = null } = written.value
+    clear('tags')
+    if (request.tags) {
+      const tagged = await setTags({ input: { deploymentId, ifVersion: deployment.version, tags: request.tags } })
+      if (!tagged.ok) {
+        if (tagged.problem.code === 'PRECONDITION_FAILED') await reload()
+        return tagged
       }
-      editor.clear()
+      clear()
     }
-    return { outcome: 'saved', revision: value?.revision ?? null }
+    return { ok: true, value: revision }
   }
 
-  async function save(editor: Editor): Promise<SaveResult> {
-    setBusy(true)
-    editor.setSaving(true)
-    try {
-      return await saveAll(editor)
-    } finally {
-      editor.setSaving(false)
-      setBusy(false)
-    }
+  return async () => {
+    refuse(new Map())
+    setSaving(true)
+    const outcome = await writeAll()
+    setSaving(false)
+    if (!outcome.ok) refuse(new Map(outcome.problem.issues.map(({ path, message }) => placeOf(path, message))))
+    return outcome
   }
-  return [save, busy]
+
+  /** `path` starts with `input`. */
+  function placeOf([, part, ...rest]: readonly string[], message: string): readonly [string, string] {
+    const sent = (request.secrets?.set ?? request.update?.secrets ?? []) as { name: string }[]
+    if (part !== 'set' && part !== 'secrets') return placeIssue({ path: [part!, ...rest], message })
+    return [`secrets.${sent[Number(rest[0])]?.name}`, message]
+  }
 }
