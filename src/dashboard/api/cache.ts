@@ -12,12 +12,15 @@ const LISTS_CHANGED_BY: Record<string, string[]> = {
   deleteDeployments: ['deployments', 'deploymentCounts'],
   setDeploymentTags: ['tags', 'deploymentCounts'],
   createListener: ['listeners'],
+  updateListener: ['listeners'],
   deleteListener: ['listeners'],
   createApiKey: ['apiKeys'],
   createWorkspace: ['workspaces'],
   // revoking a key ends its sessions
-  revokeApiKey: ['sessions'],
+  revokeApiKey: ['apiKeys', 'sessions'],
+  revokeSession: ['sessions'],
   createOAuthProvider: ['oauthProviders'],
+  updateOAuthProvider: ['oauthProviders'],
   discoverMcpProvider: ['oauthProviders'],
   deleteOAuthProvider: ['oauthProviders', 'oauthTokens'],
   // the previous default loses its flag

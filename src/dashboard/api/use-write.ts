@@ -3,10 +3,11 @@
  * `useWrite` adds the errors. A write without an answer is sent again with the same idempotency key.
  */
 import { useCallback, useMemo, useState } from 'react'
-import { type AnyVariables, type Client, type TypedDocumentNode, useClient } from 'urql'
+import { type AnyVariables, type Client, gql, type TypedDocumentNode, useClient } from 'urql'
 import { useApi } from './api-context.tsx'
 import { graphql } from './graphql.ts'
 import { createProblem, type Problem, problemOf } from './problem.ts'
+import type { introspection } from './schema-types.d.ts'
 
 /** The fields of a `Problem`, on every error type of a mutation's union. */
 const problemFragment = graphql(`
@@ -54,6 +55,26 @@ type Write<Data, Variables> = [write: (variables: Variables) => Promise<Outcome<
 /** Returns the write function and whether a write is running. The function never throws. */
 export const useWrite = <Data, Variables extends AnyVariables>(document: Document<Data, Variables>) =>
   useClientWrite(useClient(), document)
+
+type MutationName = keyof introspection['types']['Mutation']['fields']
+/** A mutation whose input has its name, which all of them have that take one. */
+export type Command = {
+  [Name in MutationName]: `${Capitalize<Name>}Input` extends keyof introspection['types'] ? Name : never
+}[MutationName]
+export type InputOf<Name extends Command> = ReturnType<
+  typeof graphql.scalar<`${Capitalize<Name>}Input` & keyof introspection['types']>
+>
+
+/** Sends a mutation whose answer the page doesn't need: cache.ts says which lists are read again. */
+export function useCommand<Name extends Command>(name: Name) {
+  const document = useMemo(() => {
+    const type = name[0]!.toUpperCase() + name.slice(1)
+    const text = `mutation ${type}($input: ${type}Input!) { ${name}(input: $input) { __typename } }`
+    return gql<Record<string, { __typename: `${string}Success` }>, { input: InputOf<Name> }>(text)
+  }, [name])
+  const [write] = useWrite(document)
+  return (input: InputOf<Name>) => write({ input })
+}
 
 /** Like `useWrite`, but without the cache: a secret in the answer is not stored. */
 export const useUncachedWrite = <Data, Variables extends AnyVariables>(document: Document<Data, Variables>) =>

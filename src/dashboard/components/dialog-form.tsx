@@ -1,7 +1,9 @@
 /** The content of a dialog that does one thing: a question or fields, the error, and the buttons. */
-import { Alert, Button, Group, Stack } from '@mantine/core'
+import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { asFieldError, fieldError, formError, type Problem } from '../api/problem.ts'
+import { type Command, type InputOf, useCommand } from '../api/use-write.ts'
+import type { ActionDialog } from './action-menu.tsx'
 import { Form } from './form.tsx'
 import type { Fields } from './use-fields.ts'
 
@@ -77,5 +79,37 @@ export function DialogForm<Value>({
         </Group>
       </Stack>
     </Form>
+  )
+}
+
+export interface Question<Name extends Command> {
+  title: string
+  verb: string
+  dangerous?: boolean
+  /** what happens */
+  text: ReactNode
+  command: Name
+  input: InputOf<Name>
+}
+
+/** A dialog that asks before it sends a mutation. */
+export const confirmation = <Name extends Command>({ title, ...question }: Question<Name>): ActionDialog => ({
+  title,
+  content: (close) => <Confirmation {...question} onClose={close} />,
+})
+
+function Confirmation<Name extends Command>({
+  text,
+  command,
+  input,
+  ...form
+}: Omit<Question<Name>, 'title'> & { onClose(): void }) {
+  const send = useCommand(command)
+  return (
+    <DialogForm {...form} onSubmit={() => send(input)}>
+      <Text size="sm" component="div">
+        {text}
+      </Text>
+    </DialogForm>
   )
 }

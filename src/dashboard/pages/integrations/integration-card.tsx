@@ -3,10 +3,9 @@ import { Button, Collapse, Group, Paper, Stack, Text, Title } from '@mantine/cor
 import { useDisclosure } from '@mantine/hooks'
 import { IconChevronDown, IconFolder, IconGitBranch } from '@tabler/icons-react'
 import { type FragmentOf, graphql, readFragment } from '../../api/graphql.ts'
-import { useWrite } from '../../api/use-write.ts'
 import { DialogButton } from '../../components/action-menu.tsx'
 import { Copy } from '../../components/copy.tsx'
-import { DialogForm } from '../../components/dialog-form.tsx'
+import { confirmation } from '../../components/dialog-form.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { StateBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
@@ -23,18 +22,9 @@ export const integrationFragment = graphql(`
   }
 `)
 
-const removeMutation = graphql(`
-  mutation RemoveGitIntegration($input: RemoveGitIntegrationInput!) {
-    removeGitIntegration(input: $input) {
-      __typename
-    }
-  }
-`)
-
 export function IntegrationCard({ integration }: { integration: FragmentOf<typeof integrationFragment> }) {
   const { id, kind, name, account, suspended, createdAt } = readFragment(integrationFragment, integration)
   const [shown, { toggle }] = useDisclosure(false)
-  const [remove] = useWrite(removeMutation)
   const isAdmin = useHasRole('admin')
   const isApp = kind === 'app'
   const Icon = isApp ? IconGitBranch : IconFolder
@@ -71,22 +61,14 @@ export function IntegrationCard({ integration }: { integration: FragmentOf<typeo
                 variant="subtle"
                 color="red"
                 size="xs"
-                dialog={{
+                dialog={confirmation({
                   title: `Remove ${account ?? name}`,
-                  content: (close) => (
-                    <DialogForm
-                      verb="Remove"
-                      dangerous
-                      onSubmit={() => remove({ input: { integrationId: id } })}
-                      onClose={close}
-                    >
-                      <Text size="sm">
-                        You can’t deploy its repositories any more. The app stays installed at the git provider: remove
-                        it there, too.
-                      </Text>
-                    </DialogForm>
-                  ),
-                }}
+                  verb: 'Remove',
+                  dangerous: true,
+                  text: 'You can’t deploy its repositories any more. The app stays installed at the git provider: remove it there, too.',
+                  command: 'removeGitIntegration',
+                  input: { integrationId: id },
+                })}
               >
                 Remove
               </DialogButton>

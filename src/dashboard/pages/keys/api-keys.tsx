@@ -3,14 +3,13 @@ import { Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { type FragmentOf, readFragment } from '../../api/graphql.ts'
-import { useWrite } from '../../api/use-write.ts'
 import { actorFragment } from '../../components/actor-name.tsx'
 import { useMe } from '../../components/me.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { useNewEvents } from '../../components/use-new-events.ts'
 import { CreateKey } from './create-key.tsx'
-import { keyFragment, keysQuery, revokeKeyMutation } from './documents.ts'
+import { keyFragment, keysQuery } from './documents.ts'
 import { Rows, Section } from './list.tsx'
 import { EndButton, isEnded, Row } from './row.tsx'
 
@@ -52,7 +51,6 @@ function KeyRow({ apiKey, all }: KeyRowProps) {
   const { id, name, owner, prefix, role, secretsRead, organizationWide, agentId, createdAt, lastUsedAt, expiresAt } =
     shown
   const me = useMe()
-  const [revoke] = useWrite(revokeKeyMutation)
   const endedAt = shown.revokedAt
   if (!all && isEnded({ expiresAt, endedAt })) return null
   const rights = [
@@ -86,20 +84,24 @@ function KeyRow({ apiKey, all }: KeyRowProps) {
             label={`Revoke ${name}`}
             verb="Revoke"
             title={`Revoke “${name}”?`}
-            onEnd={() => revoke({ input: { apiKeyId: id } })}
-          >
-            Whatever uses <Prefix>{prefix}</Prefix> is refused from now on, and everybody who has signed in with it is
-            signed out.{' '}
-            {lastUsedAt ? (
+            command="revokeApiKey"
+            input={{ apiKeyId: id }}
+            text={
               <>
-                It was last used <TimeAgo at={lastUsedAt} />.
+                Whatever uses <Prefix>{prefix}</Prefix> is refused from now on, and everybody who has signed in with it
+                is signed out.{' '}
+                {lastUsedAt ? (
+                  <>
+                    It was last used <TimeAgo at={lastUsedAt} />.
+                  </>
+                ) : (
+                  'It was never used.'
+                )}{' '}
+                This can’t be taken back.
+                {isMine && ' You have signed in with it yourself: you will be signed out, too.'}
               </>
-            ) : (
-              'It was never used.'
-            )}{' '}
-            This can’t be taken back.
-            {isMine && ' You have signed in with it yourself: you will be signed out, too.'}
-          </EndButton>
+            }
+          />
         )
       }
     />

@@ -88,34 +88,6 @@ export const listenersQuery = graphql(`
   }
 `)
 
-export const revokeSessionMutation = graphql(`
-  mutation RevokeSession($input: RevokeSessionInput!) {
-    revokeSession(input: $input) {
-      __typename
-      ... on RevokeSessionSuccess {
-        session {
-          id
-          endedAt
-        }
-      }
-    }
-  }
-`)
-
-export const revokeKeyMutation = graphql(`
-  mutation RevokeApiKey($input: RevokeApiKeyInput!) {
-    revokeApiKey(input: $input) {
-      __typename
-      ... on RevokeApiKeySuccess {
-        apiKey {
-          id
-          revokedAt
-        }
-      }
-    }
-  }
-`)
-
 export const createKeyMutation = graphql(`
   mutation CreateApiKey($input: CreateApiKeyInput!) {
     createApiKey(input: $input) {

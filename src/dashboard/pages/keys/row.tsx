@@ -1,8 +1,9 @@
 /** A row of the keys and sessions lists. */
 import { Badge, Group, Stack, Text } from '@mantine/core'
-import type { ComponentProps, ReactNode } from 'react'
+import type { ReactNode } from 'react'
+import type { Command } from '../../api/use-write.ts'
 import { DialogButton } from '../../components/action-menu.tsx'
-import { DialogForm } from '../../components/dialog-form.tsx'
+import { confirmation, type Question } from '../../components/dialog-form.tsx'
 import { fullTime, TimeAgo } from '../../components/time.tsx'
 import classes from './keys.module.css'
 
@@ -61,30 +62,21 @@ export function Row({ name, below, role, rights, lastUsedAt, expiresAt, endedAt,
 
 export const END_BUTTON = { size: 'compact-xs', variant: 'subtle', color: 'red' } as const
 
-interface EndButtonProps {
+interface EndButtonProps<Name extends Command> extends Pick<Question<Name>, 'title' | 'text' | 'command' | 'input'> {
+  /** for screen readers */
   label: string
   verb: string
-  /** of the dialog */
-  title: string
-  onEnd: ComponentProps<typeof DialogForm>['onSubmit']
-  /** the effects */
-  children: ReactNode
 }
 
-export function EndButton({ label, verb, title, onEnd, children }: EndButtonProps) {
-  const content = (close: () => void) => (
-    <DialogForm verb={`${verb} it`} dangerous onSubmit={onEnd} onClose={close}>
-      <Text size="sm" component="div">
-        {children}
-      </Text>
-    </DialogForm>
-  )
-  return (
-    <DialogButton {...END_BUTTON} aria-label={label} dialog={{ title, content }}>
-      {verb}
-    </DialogButton>
-  )
-}
+export const EndButton = <Name extends Command>({ label, verb, ...question }: EndButtonProps<Name>) => (
+  <DialogButton
+    {...END_BUTTON}
+    aria-label={label}
+    dialog={confirmation({ ...question, verb: `${verb} it`, dangerous: true })}
+  >
+    {verb}
+  </DialogButton>
+)
 
 interface Lifetime {
   expiresAt: string | null

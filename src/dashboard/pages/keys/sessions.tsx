@@ -4,12 +4,11 @@ import { useState } from 'react'
 import { useQuery } from 'urql'
 import { type FragmentOf, readFragment } from '../../api/graphql.ts'
 import { signOut } from '../../api/session.ts'
-import { useWrite } from '../../api/use-write.ts'
 import { ActorName } from '../../components/actor-name.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { useNewEvents } from '../../components/use-new-events.ts'
-import { revokeSessionMutation, sessionFragment, sessionsQuery } from './documents.ts'
+import { sessionFragment, sessionsQuery } from './documents.ts'
 import { Rows, Section } from './list.tsx'
 import { END_BUTTON, EndButton, isEnded, Row } from './row.tsx'
 
@@ -51,7 +50,6 @@ interface SessionRowProps {
 function SessionRow({ session, all }: SessionRowProps) {
   const shown = readFragment(sessionFragment, session)
   const { id, current, role, organizationWide, createdAt, lastUsedAt, expiresAt, endedAt, actor } = shown
-  const [revoke] = useWrite(revokeSessionMutation)
   if (!all && isEnded(shown)) return null
   return (
     <Row
@@ -85,11 +83,15 @@ function SessionRow({ session, all }: SessionRowProps) {
             label="End this session"
             verb="End"
             title="End this session?"
-            onEnd={() => revoke({ input: { sessionId: id } })}
-          >
-            The session of <ActorName actor={actor} />, begun <TimeAgo at={createdAt} />, is signed out at once, with
-            all that it has open. With the same key or login one can sign in again.
-          </EndButton>
+            command="revokeSession"
+            input={{ sessionId: id }}
+            text={
+              <>
+                The session of <ActorName actor={actor} />, begun <TimeAgo at={createdAt} />, is signed out at once,
+                with all that it has open. With the same key or login one can sign in again.
+              </>
+            }
+          />
         )
       }
     />

@@ -1,27 +1,9 @@
 /** The dialog that changes a listener's namespaces. It does not overwrite another user's change. */
 import { useState } from 'react'
-import { graphql } from '../../api/graphql.ts'
-import { useWrite } from '../../api/use-write.ts'
+import { useCommand } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/dialog-form.tsx'
 import { useFields } from '../../components/use-fields.ts'
 import { Namespaces, namespacesError } from './namespaces.tsx'
-
-const updateMutation = graphql(`
-  mutation UpdateListener($input: UpdateListenerInput!) {
-    updateListener(input: $input) {
-      __typename
-      ... on UpdateListenerSuccess {
-        listener {
-          id
-          editVersion
-          computeConfig {
-            k8sNamespaces
-          }
-        }
-      }
-    }
-  }
-`)
 
 interface EditNamespacesProps {
   listener: { id: string; editVersion: number; computeConfig: { k8sNamespaces: string[] | null } }
@@ -37,7 +19,7 @@ export function EditNamespaces({ listener, onClose }: EditNamespacesProps) {
     validate: { computeConfig: namespacesError },
     validateInputOnChange: true,
   })
-  const [write] = useWrite(updateMutation)
+  const update = useCommand('updateListener')
   const k8sNamespaces = fields.values.computeConfig
   return (
     <DialogForm
@@ -46,9 +28,7 @@ export function EditNamespaces({ listener, onClose }: EditNamespacesProps) {
       disabled={namespacesError(k8sNamespaces) !== null}
       conflictText={`Another user changed the namespaces to ${stored.length === 0 ? 'none' : stored.join(', ')}. Save again to overwrite them.`}
       onSubmit={(conflicting) =>
-        write({
-          input: { listenerId: listener.id, ifVersion: conflicting ?? version, computeConfig: { k8sNamespaces } },
-        })
+        update({ listenerId: listener.id, ifVersion: conflicting ?? version, computeConfig: { k8sNamespaces } })
       }
       onClose={onClose}
     >

@@ -3,10 +3,9 @@ import { Badge, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { IconKey, IconPencil, IconTrash } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { type FragmentOf, graphql, type ResultOf, readFragment } from '../../api/graphql.ts'
-import { useWrite } from '../../api/use-write.ts'
 import { ActionMenu } from '../../components/action-menu.tsx'
 import { Copy } from '../../components/copy.tsx'
-import { DialogForm } from '../../components/dialog-form.tsx'
+import { confirmation } from '../../components/dialog-form.tsx'
 import { LinkTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { servingState } from '../../components/serving-state.ts'
@@ -51,14 +50,6 @@ export const listenerFragment = graphql(`
           reason
         }
       }
-    }
-  }
-`)
-
-const removeMutation = graphql(`
-  mutation DeleteListener($input: DeleteListenerInput!) {
-    deleteListener(input: $input) {
-      __typename
     }
   }
 `)
@@ -175,7 +166,6 @@ function DeploymentState({ deployment }: { deployment: ListenerData['deployments
 
 function Actions({ listener }: { listener: ListenerData }) {
   const { id, computeId, editVersion, deployments } = listener
-  const [remove] = useWrite(removeMutation)
   const isAdmin = useHasRole('admin')
   return (
     <Group gap={4} wrap="nowrap">
@@ -205,23 +195,17 @@ function Actions({ listener }: { listener: ListenerData }) {
               label: 'Delete',
               icon: IconTrash,
               dangerous: true,
-              run: {
+              run: confirmation({
                 title: `Delete ${computeId}`,
-                content: (close) => (
-                  <DialogForm
-                    verb="Delete"
-                    dangerous
-                    onSubmit={() => remove({ input: { listenerId: id, ifVersion: editVersion } })}
-                    onClose={close}
-                  >
-                    <Text size="sm">
-                      {deployments.totalCount === 0
-                        ? 'Its keys are revoked, so the program in the cluster ends its work. Nothing that runs in the cluster is removed.'
-                        : 'Deployments name it, and keep it: delete them first, and wait until they are gone from the cluster.'}
-                    </Text>
-                  </DialogForm>
-                ),
-              },
+                verb: 'Delete',
+                dangerous: true,
+                text:
+                  deployments.totalCount === 0
+                    ? 'Its keys are revoked, so the program in the cluster ends its work. Nothing that runs in the cluster is removed.'
+                    : 'Deployments name it, and keep it: delete them first, and wait until they are gone from the cluster.',
+                command: 'deleteListener',
+                input: { listenerId: id, ifVersion: editVersion },
+              }),
             },
           ]}
         />

@@ -1,23 +1,9 @@
 /** The dialog that registers a listener. Its card then shows the installation steps. */
 import { TextInput } from '@mantine/core'
-import { graphql } from '../../api/graphql.ts'
-import { useWrite } from '../../api/use-write.ts'
+import { useCommand } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/dialog-form.tsx'
 import { useFields } from '../../components/use-fields.ts'
 import { Namespaces, namespacesError } from './namespaces.tsx'
-
-const createMutation = graphql(`
-  mutation CreateListener($input: CreateListenerInput!) {
-    createListener(input: $input) {
-      __typename
-      ... on CreateListenerSuccess {
-        listener {
-          id
-        }
-      }
-    }
-  }
-`)
 
 export function NewListener({ onClose }: { onClose(): void }) {
   const fields = useFields('CreateListenerInput', {
@@ -26,16 +12,14 @@ export function NewListener({ onClose }: { onClose(): void }) {
     validateInputOnChange: ['computeConfig'],
   })
   const { computeId, computeConfig: k8sNamespaces } = fields.values
-  const [write] = useWrite(createMutation)
+  const create = useCommand('createListener')
   return (
     <DialogForm
       verb="Register"
       fields={fields}
       uniqueField="computeId"
       disabled={computeId.trim() === '' || fields.errors.computeConfig != null}
-      onSubmit={() =>
-        write({ input: { computeId: computeId.trim(), computeType: 'k8s', computeConfig: { k8sNamespaces } } })
-      }
+      onSubmit={() => create({ computeId: computeId.trim(), computeType: 'k8s', computeConfig: { k8sNamespaces } })}
       onClose={onClose}
     >
       <TextInput

@@ -5,9 +5,9 @@ import { IconSearch } from '@tabler/icons-react'
 import { useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { useWrite } from '../../api/use-write.ts'
+import { useCommand } from '../../api/use-write.ts'
 import { DialogButton } from '../../components/action-menu.tsx'
-import { DialogForm } from '../../components/dialog-form.tsx'
+import { confirmation } from '../../components/dialog-form.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { Empty, Loading } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
@@ -36,22 +36,6 @@ const connectionsQuery = graphql(`
         hasNextPage
         endCursor
       }
-    }
-  }
-`)
-
-const connectMutation = graphql(`
-  mutation CreateConnection($input: CreateConnectionInput!) {
-    createConnection(input: $input) {
-      __typename
-    }
-  }
-`)
-
-const disconnectMutation = graphql(`
-  mutation DeleteConnection($input: DeleteConnectionInput!) {
-    deleteConnection(input: $input) {
-      __typename
     }
   }
 `)
@@ -148,28 +132,19 @@ function ConnectionList({ agentId, onAgent }: LinksProps) {
 }
 
 function Disconnect({ id, agentId, account }: { id: string; agentId: string; account: string }) {
-  const [write] = useWrite(disconnectMutation)
   return (
     <DialogButton
       variant="subtle"
       color="red"
       size="xs"
-      dialog={{
+      dialog={confirmation({
         title: `Disconnect “${agentId}”`,
-        content: (close) => (
-          <DialogForm
-            verb="Disconnect"
-            dangerous
-            onSubmit={() => write({ input: { agentId, connectionId: id } })}
-            onClose={close}
-          >
-            <Text size="sm">
-              It gets no token of {account} any more. One that it has already is good until it expires. Your account
-              stays connected.
-            </Text>
-          </DialogForm>
-        ),
-      }}
+        verb: 'Disconnect',
+        dangerous: true,
+        text: `It gets no token of ${account} any more. One that it has already is good until it expires. Your account stays connected.`,
+        command: 'deleteConnection',
+        input: { agentId, connectionId: id },
+      })}
     >
       Disconnect
     </DialogButton>
@@ -181,12 +156,15 @@ function ConnectMore({ agentId, connected }: { agentId: string; connected: reado
   const [{ data }] = useQuery({ query: tokensQuery, variables: { after: null } })
   const [chosen, setChosen] = useState<string | null>(null)
   const [wrong, setWrong] = useState<string | null>(null)
-  const [write, busy] = useWrite(connectMutation)
+  const [busy, setBusy] = useState(false)
+  const write = useCommand('createConnection')
   const others: Token[] = data?.oauthTokens.nodes.filter(({ id }) => !connected.includes(id)) ?? []
   if (others.length === 0) return null
   const oauthTokenId = others.find(({ id }) => id === chosen)?.id ?? others[0]!.id
   const connect = async () => {
-    const outcome = await write({ input: { agentId, oauthTokenId } })
+    setBusy(true)
+    const outcome = await write({ agentId, oauthTokenId })
+    setBusy(false)
     setWrong(outcome.ok ? null : outcome.problem.message)
   }
   return (

@@ -1,17 +1,8 @@
 /** Creates a provider from an MCP server: our server reads its metadata and registers a client. */
 import { TextInput } from '@mantine/core'
-import { graphql } from '../../api/graphql.ts'
-import { useWrite } from '../../api/use-write.ts'
+import { useCommand } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/dialog-form.tsx'
 import { useFields } from '../../components/use-fields.ts'
-
-const discoverMutation = graphql(`
-  mutation DiscoverMcpProvider($input: DiscoverMcpProviderInput!) {
-    discoverMcpProvider(input: $input) {
-      __typename
-    }
-  }
-`)
 
 const FIELDS = [
   { field: 'mcpServerUrl', label: 'MCP endpoint URL', placeholder: 'https://mcp.example.com/mcp' },
@@ -23,13 +14,13 @@ export function FromMcp({ onClose }: { onClose(): void }) {
   const fields = useFields('DiscoverMcpProviderInput', {
     initialValues: { mcpServerUrl: '', name: '', providerId: '' },
   })
-  const [write] = useWrite(discoverMutation)
+  const discover = useCommand('discoverMcpProvider')
   return (
     <DialogForm
       verb="Register client"
       fields={fields}
       uniqueField="providerId"
-      onSubmit={() => write({ input: fields.values })}
+      onSubmit={() => discover(fields.values)}
       onClose={onClose}
     >
       {FIELDS.map(({ field, ...texts }) => (

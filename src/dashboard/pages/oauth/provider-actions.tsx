@@ -2,21 +2,12 @@
 import { Checkbox, Text } from '@mantine/core'
 import { IconPencil, IconTrash } from '@tabler/icons-react'
 import { useState } from 'react'
-import { graphql } from '../../api/graphql.ts'
-import { useWrite } from '../../api/use-write.ts'
+import { useCommand } from '../../api/use-write.ts'
 import { ActionMenu } from '../../components/action-menu.tsx'
 import { DialogForm } from '../../components/dialog-form.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import type { Provider } from './documents.ts'
 import { ProviderForm } from './provider-form.tsx'
-
-const deleteMutation = graphql(`
-  mutation DeleteOAuthProvider($input: DeleteOAuthProviderInput!) {
-    deleteOAuthProvider(input: $input) {
-      __typename
-    }
-  }
-`)
 
 export function ProviderActions({ provider }: { provider: Provider }) {
   const isAdmin = useHasRole('admin')
@@ -48,13 +39,13 @@ export function ProviderActions({ provider }: { provider: Provider }) {
 }
 
 function Delete({ provider: { providerId, name, version }, onClose }: { provider: Provider; onClose(): void }) {
-  const [remove] = useWrite(deleteMutation)
+  const remove = useCommand('deleteOAuthProvider')
   const [force, setForce] = useState(false)
   return (
     <DialogForm
       verb="Delete"
       dangerous
-      onSubmit={() => remove({ input: { providerId, ...(force ? { force } : { ifVersion: version }) } })}
+      onSubmit={() => remove({ providerId, ...(force ? { force } : { ifVersion: version }) })}
       onClose={onClose}
     >
       <Text size="sm">

@@ -2,39 +2,10 @@
 import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core'
 import '@mantine/core/styles/PasswordInput.css'
 import { useState } from 'react'
-import { graphql } from '../../api/graphql.ts'
-import { useWrite } from '../../api/use-write.ts'
+import { useCommand } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/dialog-form.tsx'
 import { useFields } from '../../components/use-fields.ts'
 import type { Provider } from './documents.ts'
-
-const createMutation = graphql(`
-  mutation CreateOAuthProvider($input: CreateOAuthProviderInput!) {
-    createOAuthProvider(input: $input) {
-      __typename
-    }
-  }
-`)
-
-const updateMutation = graphql(`
-  mutation UpdateOAuthProvider($input: UpdateOAuthProviderInput!) {
-    updateOAuthProvider(input: $input) {
-      __typename
-      ... on UpdateOAuthProviderSuccess {
-        oauthProvider {
-          id
-          name
-          authUrl
-          tokenUrl
-          clientId
-          usesPkce
-          tokenEndpointAuthMethod
-          version
-        }
-      }
-    }
-  }
-`)
 
 const METHODS = [
   { value: 'client_secret_post', label: 'Client secret in the body' },
@@ -77,8 +48,8 @@ export function ProviderForm({ provider, onClose }: ProviderFormProps) {
   const [{ start, version }] = useState({ start: valuesOf(provider), version: provider?.version })
   const fields = useFields('CreateOAuthProviderInput', { initialValues: start })
   const { values } = fields
-  const [create] = useWrite(createMutation)
-  const [update] = useWrite(updateMutation)
+  const create = useCommand('createOAuthProvider')
+  const update = useCommand('updateOAuthProvider')
   return (
     <DialogForm<unknown>
       verb={provider ? 'Save' : 'Create'}
@@ -88,13 +59,11 @@ export function ProviderForm({ provider, onClose }: ProviderFormProps) {
       onSubmit={(conflicting) =>
         provider
           ? update({
-              input: {
-                ...changesOf(values, start),
-                providerId: provider.providerId,
-                ifVersion: conflicting ?? version,
-              },
+              ...changesOf(values, start),
+              providerId: provider.providerId,
+              ifVersion: conflicting ?? version,
             })
-          : create({ input: { ...values, clientSecret: values.clientSecret || null } })
+          : create({ ...values, clientSecret: values.clientSecret || null })
       }
       onClose={onClose}
     >
