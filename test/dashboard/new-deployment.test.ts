@@ -49,7 +49,7 @@ test('the terminal and GraphQL examples have everything, except for values of se
   const draft = image({
     name: "it's mine",
     resources: { memoryMb: 512 },
-    secrets: [{ id: 1, name: 'TOKEN', value: 'not for the script' }],
+    secrets: [{ name: 'TOKEN', value: 'not for the script' }],
   })
   const body = /-d '(.*)'$/s.exec(curlCommand(draft, WHERE))![1]!.replaceAll(`'\\''`, `'`)
   expect(JSON.parse(body)).toEqual({
@@ -70,8 +70,8 @@ test('the terminal and GraphQL examples have everything, except for values of se
 test('violations from the server appear at their fields', () => {
   expect(formFieldOf(['input', 'name'])).toBe('name')
   expect(formFieldOf(['input', 'sourceConfig', 'customUrl'])).toBe('customUrl')
-  expect(formFieldOf(['input', 'sourceConfig', 'resourceSpec', 'cpu'])).toBe('cpu')
-  expect(formFieldOf(['input', 'sourceConfig', 'resourceSpec'])).toBe('resourceSpec')
+  expect(formFieldOf(['input', 'sourceConfig', 'resourceSpec', 'cpu'])).toBe('resources.cpu')
+  expect(formFieldOf(['input', 'sourceConfig', 'resourceSpec'])).toBe('resources')
   expect(formFieldOf(['input', 'secrets', '0', 'name'])).toBe('secrets')
 })
 

@@ -1,53 +1,38 @@
-/** State of the form, and the API input made from it. */
+/** The form's values, and the API input made from them. */
 import type { graphql } from '../../api/graphql.ts'
+import type { Fields } from '../../components/use-fields.ts'
 
 type Input = ReturnType<typeof graphql.scalar<'CreateDeploymentInput'>>
 
 export type SourceKind = 'image' | 'git' | 'upload'
 
-/** The most common resources; the settings page has all of them. */
-export type Resource = 'minScale' | 'maxScale' | 'cpu' | 'memoryMb'
-
-export interface Draft {
-  from: SourceKind
-  name: string
-  /** true until the reader types a name: the name follows the chosen source */
-  isNameDerived: boolean
-  imageUri: string
-  /** null: the built-in worker */
-  listenerId: string | null
-  namespace: string | null
-  /** empty: the runtime assigns a URL */
-  customUrl: string
-  /** absent: the server's default */
-  resources: Partial<Record<Resource, number>>
-  integrationId: string | null
-  repoUrl: string
-  repoRef: string
-  buildOnPush: boolean
-  graphConfigPath: string
-  installCommand: string
-  buildCommand: string
-  secrets: { id: number; name: string; value: string }[]
-}
-
-export const EMPTY_DRAFT: Draft = {
-  from: 'image',
+export const EMPTY_DRAFT = {
+  from: 'image' as SourceKind,
   name: '',
+  /** true until the reader types a name: the name follows the chosen source */
   isNameDerived: true,
   imageUri: '',
-  listenerId: null,
-  namespace: null,
+  /** empty: the built-in worker */
+  listenerId: '',
+  namespace: '',
+  /** empty: the runtime assigns a URL */
   customUrl: '',
-  resources: {},
-  integrationId: null,
+  /** The most common ones; the settings page has all of them. Empty: the server's default. */
+  resources: { minScale: '', maxScale: '', cpu: '', memoryMb: '' } as Record<string, string | number>,
+  integrationId: '',
   repoUrl: '',
   repoRef: '',
   buildOnPush: false,
   graphConfigPath: 'graph.json',
   installCommand: '',
   buildCommand: '',
-  secrets: [],
+  secrets: [] as { name: string; value: string }[],
+}
+export type Draft = typeof EMPTY_DRAFT
+
+/** The props of each part of the form. */
+export interface PartProps {
+  form: Fields<Draft>
 }
 
 /** Suggests a name from an image, repository or path: `registry.example.com/acme/agent:1` → `agent`. */
@@ -66,18 +51,22 @@ const SOURCES = { image: 'external_container', git: 'gitprovider', upload: 'inte
 export function toCreateInput(draft: Draft): Input {
   const { from, name } = draft
   const builds = from !== 'image'
+  const resources = Object.entries(draft.resources).filter(([, value]) => value !== '')
   const sourceConfig = {
     ...(from === 'git' && {
-      integrationId: draft.integrationId,
+      integrationId: draft.integrationId || null,
       repoUrl: draft.repoUrl,
       ...(draft.buildOnPush && { buildOnPush: true }),
     }),
-    ...(from === 'image' && draft.listenerId && { listenerId: draft.listenerId }),
     ...(from === 'image' &&
-      draft.listenerId &&
-      draft.namespace && { listenerConfig: { k8sNamespace: draft.namespace } }),
+      draft.listenerId && {
+        listenerId: draft.listenerId,
+        ...(draft.namespace && { listenerConfig: { k8sNamespace: draft.namespace } }),
+      }),
     ...(from === 'image' && draft.customUrl.trim() && { customUrl: draft.customUrl.trim() }),
-    ...(Object.keys(draft.resources).length > 0 && { resourceSpec: draft.resources }),
+    ...(resources.length > 0 && {
+      resourceSpec: Object.fromEntries(resources.map(([name, value]) => [name, Number(value)])),
+    }),
     ...(builds && draft.installCommand && { installCommand: draft.installCommand }),
     ...(builds && draft.buildCommand && { buildCommand: draft.buildCommand }),
   }
@@ -86,16 +75,12 @@ export function toCreateInput(draft: Draft): Input {
     ...(from === 'git' && { repoRef: draft.repoRef }),
     ...(builds && { graphConfigPath: draft.graphConfigPath }),
   }
-  const secrets = draft.secrets
-    .filter((secret) => secret.name !== '' || secret.value !== '')
-    .map((secret) => ({ name: secret.name, value: secret.value }))
+  const secrets = draft.secrets.filter(({ name, value }) => name !== '' || value !== '')
   return { name, source: SOURCES[from], sourceConfig, sourceRevisionConfig, secrets }
 }
 
-/** The form field of a violation, by its path in the input; null: not in the form. */
-export function formFieldOf(path: readonly string[]): string | null {
-  const [, first, second, third] = path
-  if (first === 'secrets') return 'secrets'
-  if (second === 'resourceSpec') return third ?? second
-  return first === 'sourceConfig' || first === 'sourceRevisionConfig' ? (second ?? null) : (first ?? null)
+/** The form field of a violation, by its path in the input; '': not in the form. */
+export function formFieldOf([, first = '', second = '', third]: readonly string[]): string {
+  if (second === 'resourceSpec') return third ? `resources.${third}` : 'resources'
+  return first === 'sourceConfig' || first === 'sourceRevisionConfig' ? second : first
 }

@@ -1,10 +1,10 @@
 /** Fields of a deployment from a repository, which is searched at the provider during typing. */
-import { Autocomplete, Checkbox, Stack, Text, TextInput } from '@mantine/core'
+import { Autocomplete, Checkbox, Stack, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { suggestName } from './draft.ts'
-import type { FieldsProps } from './fields.ts'
+import { type PartProps, suggestName } from './draft.ts'
+import { Field } from './more-fields.tsx'
 
 const repositoriesQuery = graphql(`
   query RepositoriesToDeploy($search: String) {
@@ -28,8 +28,9 @@ const repositoriesQuery = graphql(`
 
 const isUrl = (text: string) => /^([a-z+]+:\/\/|git@)/.test(text)
 
-export function FromGit({ draft, onChange, errors }: FieldsProps) {
-  const [search] = useDebouncedValue(draft.repoUrl, 250)
+export function FromGit({ form }: PartProps) {
+  const { repoUrl, integrationId, isNameDerived } = form.values
+  const [search] = useDebouncedValue(repoUrl, 250)
   const [{ data, fetching }] = useQuery({
     query: repositoriesQuery,
     // a complete URL is not a search term
@@ -37,17 +38,17 @@ export function FromGit({ draft, onChange, errors }: FieldsProps) {
   })
   const integrations = data?.gitIntegrations ?? []
   const found = integrations.flatMap(({ repositories }) => repositories?.nodes ?? [])
-  const chosen = integrations.find(({ id }) => id === draft.integrationId)
+  const chosen = integrations.find(({ id }) => id === integrationId)
   const unavailable = integrations.filter(({ repositories, suspended }) => !repositories && !suspended)
 
   const type = (text: string) => {
     const repository = found.find(({ url }) => url === text)
-    onChange({
+    form.setValues({
       repoUrl: text,
       // the server's own integration reads any public repository
-      integrationId: repository?.integrationId ?? integrations.find(({ kind }) => kind === 'directory')?.id ?? null,
+      integrationId: repository?.integrationId ?? integrations.find(({ kind }) => kind === 'directory')?.id ?? '',
       ...(repository && { repoRef: repository.defaultBranch }),
-      ...(draft.isNameDerived && { name: isUrl(text) ? suggestName(text) : '' }),
+      ...(isNameDerived && { name: isUrl(text) ? suggestName(text) : '' }),
     })
   }
   return (
@@ -56,8 +57,8 @@ export function FromGit({ draft, onChange, errors }: FieldsProps) {
         label="Repository"
         description="Search by name, or paste the URL of a public repository."
         placeholder="acme/agent or https://…"
-        value={draft.repoUrl}
-        error={errors.repoUrl ?? errors.integrationId}
+        {...form.getInputProps('repoUrl')}
+        error={form.errors.repoUrl ?? form.errors.integrationId}
         onChange={type}
         data={integrations
           .filter(({ repositories }) => repositories?.nodes.length)
@@ -88,23 +89,17 @@ export function FromGit({ draft, onChange, errors }: FieldsProps) {
           {unavailable.map(({ name }) => name).join(', ')} can’t be reached at the moment.
         </Text>
       )}
-      <TextInput
+      <Field
         label="Branch or tag"
         description="A branch name, or a tag as refs/tags/…"
         placeholder="main"
-        value={draft.repoRef}
-        error={errors.repoRef}
-        onChange={({ currentTarget }) => onChange({ repoRef: currentTarget.value })}
-        autoComplete="off"
-        spellCheck={false}
+        {...form.getInputProps('repoRef')}
         required
       />
       {chosen?.kind === 'app' && (
         <Checkbox
           label="Build every push to this branch"
-          checked={draft.buildOnPush}
-          error={errors.buildOnPush}
-          onChange={({ currentTarget }) => onChange({ buildOnPush: currentTarget.checked })}
+          {...form.getInputProps('buildOnPush', { type: 'checkbox' })}
         />
       )}
     </Stack>

@@ -1,11 +1,11 @@
 /** Fields of a deployment from an image: the image and its cluster. */
-import { NativeSelect, Stack, TextInput } from '@mantine/core'
+import { NativeSelect, Stack } from '@mantine/core'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
 import { useMe } from '../../components/me.tsx'
-import { type Draft, suggestName } from './draft.ts'
-import type { FieldsProps } from './fields.ts'
+import { type PartProps, suggestName } from './draft.ts'
+import { Field } from './more-fields.tsx'
 
 const listenersQuery = graphql(`
   query ListenersToRunIt {
@@ -22,44 +22,39 @@ const listenersQuery = graphql(`
   }
 `)
 
-export function FromImage({ draft, onChange, errors }: FieldsProps) {
+export function FromImage({ form }: PartProps) {
+  const { listenerId, isNameDerived } = form.values
   const hasListeners = useMe()?.organization.plan === 'self_hosted_enterprise'
   const [{ data }] = useQuery({ query: listenersQuery, pause: !hasListeners })
   const listeners = data?.listeners.nodes ?? []
   const choose = (listenerId: string) => {
     const [first, ...others] = listeners.find(({ id }) => id === listenerId)?.computeConfig.k8sNamespaces ?? []
     // with a single namespace, the server needs none
-    onChange({ listenerId, namespace: others.length > 0 ? first! : null })
+    form.setValues({ listenerId, namespace: others.length > 0 ? first! : '' })
   }
-  const only = listeners.length === 1 && draft.listenerId === null ? listeners[0]!.id : null
+  const only = listeners.length === 1 && listenerId === '' ? listeners[0]!.id : null
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs when there is only one listener
   useEffect(() => {
     if (only) choose(only)
   }, [only])
-  const namespaces = listeners.find(({ id }) => id === draft.listenerId)?.computeConfig.k8sNamespaces ?? []
-  const image = (imageUri: string): Partial<Draft> => ({
-    imageUri,
-    ...(draft.isNameDerived && { name: suggestName(imageUri.trim()) }),
-  })
+  const namespaces = listeners.find(({ id }) => id === listenerId)?.computeConfig.k8sNamespaces ?? []
   return (
     <Stack gap="sm">
-      <TextInput
+      <Field
         label="Image"
         description="In the format of docker pull. The agent must listen on PORT and answer GET /ok (or PILOTHOUSE_HEALTH_PATH)."
         placeholder="registry.example.com/acme/agent:1.4.2"
-        value={draft.imageUri}
-        error={errors.imageUri}
-        onChange={({ currentTarget }) => onChange(image(currentTarget.value))}
-        autoComplete="off"
-        spellCheck={false}
+        {...form.getInputProps('imageUri')}
+        onChange={({ currentTarget: { value: imageUri } }) =>
+          form.setValues({ imageUri, ...(isNameDerived && { name: suggestName(imageUri.trim()) }) })
+        }
         required
       />
       {listeners.length > 0 && (
         <NativeSelect
           label="Cluster"
           description="The cluster that runs the agent. It can’t be changed later."
-          value={draft.listenerId ?? ''}
-          error={errors.listenerId}
+          {...form.getInputProps('listenerId')}
           onChange={({ currentTarget }) => choose(currentTarget.value)}
           required
           data={[
@@ -74,9 +69,8 @@ export function FromImage({ draft, onChange, errors }: FieldsProps) {
       {namespaces.length > 1 && (
         <NativeSelect
           label="Namespace"
-          value={draft.namespace ?? ''}
-          error={errors.listenerConfig}
-          onChange={({ currentTarget }) => onChange({ namespace: currentTarget.value })}
+          {...form.getInputProps('namespace')}
+          error={form.errors.listenerConfig}
           data={namespaces}
         />
       )}

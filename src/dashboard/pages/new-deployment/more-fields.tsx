@@ -1,22 +1,106 @@
-/** Optional fields: resources, and the URL of an image deployment. */
-import { NumberInput, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
+/** The fields that all sources or several of them share: build settings, secrets and optional fields. */
+import {
+  ActionIcon,
+  Button,
+  Group,
+  Input,
+  NumberInput,
+  SimpleGrid,
+  Stack,
+  Text,
+  TextInput,
+  type TextInputProps,
+} from '@mantine/core'
 import '@mantine/core/styles/NumberInput.css'
-import type { Resource } from './draft.ts'
-import type { FieldsProps } from './fields.ts'
+import { IconPlus, IconTrash } from '@tabler/icons-react'
+import type { PartProps } from './draft.ts'
 
-const RESOURCES: { name: Resource; label: string; about: string; cores?: boolean }[] = [
-  { name: 'minScale', label: 'Min replicas', about: 'default: 1' },
-  { name: 'maxScale', label: 'Max replicas', about: 'default: 1' },
-  { name: 'cpu', label: 'CPU', about: '0.1 to 8 cores', cores: true },
-  { name: 'memoryMb', label: 'Memory (MB)', about: 'per replica' },
-]
+/** A name, path or command: nothing that a browser completes or corrects. */
+export const Field = (props: TextInputProps) => <TextInput autoComplete="off" spellCheck={false} {...props} />
 
-export function MoreFields({ draft, onChange, errors }: FieldsProps) {
-  const { resources } = draft
-  const change = (name: Resource, value: number | string) => {
-    const { [name]: _, ...others } = resources
-    onChange({ resources: value === '' ? others : { ...others, [name]: Number(value) } })
-  }
+export function BuildFields({ form }: PartProps) {
+  return (
+    <>
+      <Field
+        label="Graph configuration"
+        description="Path to langgraph.json or graph.json. Without graphs: package.json, pyproject.toml, Procfile or Dockerfile."
+        {...form.getInputProps('graphConfigPath')}
+        required
+      />
+      <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <Field
+          label="Install command"
+          placeholder="detected from the lock file"
+          {...form.getInputProps('installCommand')}
+        />
+        <Field label="Build command" placeholder="none" {...form.getInputProps('buildCommand')} />
+      </SimpleGrid>
+    </>
+  )
+}
+
+export function SecretsFields({ form }: PartProps) {
+  const { secrets } = form.values
+  return (
+    <Stack gap="xs">
+      <div>
+        <Text size="sm" fw={500}>
+          Secrets
+        </Text>
+        <Text size="xs" c="dimmed">
+          Environment variables for the agent. Stored encrypted, and masked after you create the deployment.
+        </Text>
+      </div>
+      {secrets.map((_, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a row has no identity except its position
+        <Group key={i} gap="xs" wrap="nowrap" align="flex-start">
+          <Field
+            aria-label={`Name of secret ${i + 1}`}
+            placeholder="OPENAI_API_KEY"
+            {...form.getInputProps(`secrets.${i}.name`)}
+            flex={1}
+          />
+          <Field
+            aria-label={`Value of secret ${i + 1}`}
+            placeholder="value"
+            type="password"
+            {...form.getInputProps(`secrets.${i}.value`)}
+            autoComplete="new-password"
+            flex={1}
+          />
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size="input-sm"
+            aria-label={`Remove secret ${i + 1}`}
+            onClick={() => form.removeListItem('secrets', i)}
+          >
+            <IconTrash size={16} />
+          </ActionIcon>
+        </Group>
+      ))}
+      {form.errors.secrets && <Input.Error>{form.errors.secrets}</Input.Error>}
+      <Button
+        variant="subtle"
+        size="xs"
+        leftSection={<IconPlus size={14} />}
+        style={{ alignSelf: 'flex-start' }}
+        onClick={() => form.insertListItem('secrets', { name: '', value: '' })}
+      >
+        Add a secret
+      </Button>
+    </Stack>
+  )
+}
+
+const RESOURCES = {
+  minScale: ['Min replicas', 'default: 1'],
+  maxScale: ['Max replicas', 'default: 1'],
+  cpu: ['CPU', '0.1 to 8 cores'],
+  memoryMb: ['Memory (MB)', 'per replica'],
+}
+
+export function MoreFields({ form }: PartProps) {
   return (
     <Stack gap="xs" component="fieldset" bd="none" p={0} m={0}>
       <Text component="legend" size="sm" fw={500}>
@@ -26,37 +110,31 @@ export function MoreFields({ draft, onChange, errors }: FieldsProps) {
         Empty fields use the defaults. You can change these and more in the settings later.
       </Text>
       <SimpleGrid cols={{ base: 2, xs: 4 }} spacing="sm">
-        {RESOURCES.map(({ name, label, about, cores }) => (
+        {Object.entries(RESOURCES).map(([name, [label, description]]) => (
           <NumberInput
             key={name}
             label={label}
-            description={about}
+            description={description}
             inputWrapperOrder={['label', 'input', 'description', 'error']}
-            value={resources[name] ?? ''}
-            error={errors[name]}
-            onChange={(value) => change(name, value)}
-            allowDecimal={cores === true}
+            {...form.getInputProps(`resources.${name}`)}
+            allowDecimal={name === 'cpu'}
             decimalScale={1}
-            step={cores ? 0.1 : 1}
+            step={name === 'cpu' ? 0.1 : 1}
             allowNegative={false}
           />
         ))}
       </SimpleGrid>
-      {errors.resourceSpec && (
+      {form.errors.resources && (
         <Text size="xs" c="red" role="alert">
-          {errors.resourceSpec}
+          {form.errors.resources}
         </Text>
       )}
-      {draft.from === 'image' && (
-        <TextInput
+      {form.values.from === 'image' && (
+        <Field
           label="URL"
           description="The http(s) URL of the deployment, if you route traffic to it yourself."
           placeholder="assigned by the runtime"
-          value={draft.customUrl}
-          error={errors.customUrl}
-          onChange={({ currentTarget }) => onChange({ customUrl: currentTarget.value })}
-          autoComplete="off"
-          spellCheck={false}
+          {...form.getInputProps('customUrl')}
         />
       )}
     </Stack>

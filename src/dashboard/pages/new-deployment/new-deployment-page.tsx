@@ -1,11 +1,13 @@
 /** `/w/$ws/deployments/new`: creates a deployment and opens its rollout. */
 import '@mantine/core/styles/Progress.css'
-import { Alert, Button, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core'
+import { useForm } from '@mantine/form'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { asFieldError, type Problem } from '../../api/problem.ts'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
 import { Form } from '../../components/form.tsx'
+import { INPUT_FIELDS } from '../../components/input-fields.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { Empty, Page } from '../../components/page.tsx'
@@ -13,18 +15,12 @@ import { DropSource } from '../../components/upload/drop-source.tsx'
 import type { Source } from '../../components/upload/source.ts'
 import { UploadStatus } from '../../components/upload/upload-status.tsx'
 import { ApiPreview } from './api-preview.tsx'
-import { BuildFields } from './build-fields.tsx'
-import { type Draft, EMPTY_DRAFT, formFieldOf, type SourceKind, suggestName } from './draft.ts'
+import { EMPTY_DRAFT, formFieldOf, type SourceKind, suggestName } from './draft.ts'
 import { FromGit } from './from-git.tsx'
 import { FromImage } from './from-image.tsx'
-import { MoreFields } from './more-fields.tsx'
+import { BuildFields, Field, MoreFields, SecretsFields } from './more-fields.tsx'
 import classes from './new-deployment.module.css'
-import { SecretsFields } from './secrets-fields.tsx'
 import { useCreateDeployment } from './use-create-deployment.ts'
-
-/** Error messages by form field. */
-const errorsByField = (problem: Problem | null): Record<string, string> =>
-  Object.fromEntries(problem?.issues.flatMap(({ path, message }) => [[formFieldOf(path) ?? '', message]]) ?? [])
 
 export default function NewDeploymentPage() {
   const { ws } = useParams({ from: '/w/$ws/deployments/new' })
@@ -54,18 +50,23 @@ export default function NewDeploymentPage() {
 
 function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
   const navigate = useNavigate()
-  const [draft, setDraft] = useState<Draft>(EMPTY_DRAFT)
+  const form = useForm({ initialValues: EMPTY_DRAFT, clearInputErrorOnChange: false })
   const [source, setSource] = useState<Source | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
-  const [create, { busy, sending }] = useCreateDeployment()
-  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }))
-  const errors = errorsByField(problem)
-  const fields = { draft, onChange: change, errors }
+  const [busy, setBusy] = useState(false)
+  const [create, sending] = useCreateDeployment()
+  const { from, isNameDerived } = form.values
+  const show = (found: Problem | null) => {
+    setProblem(found)
+    form.setErrors(Object.fromEntries(found?.issues.map(({ path, message }) => [formFieldOf(path), message]) ?? []))
+  }
   const submit = async () => {
-    setProblem(null)
-    const result = await create(draft, source)
-    if (!result.ok) return setProblem(asFieldError('name', result.problem))
-    const { deploymentId: id, revisionId } = result.created
+    show(null)
+    setBusy(true)
+    const result = await create(form.values, source)
+    setBusy(false)
+    if (!result.ok) return show(asFieldError('name', result.problem))
+    const { deploymentId: id, revisionId } = result.value
     await navigate({ to: '/w/$ws/deployments/$id/revisions/$revisionId', params: { ws, id, revisionId } })
   }
   return (
@@ -74,10 +75,10 @@ function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
         <Stack gap="lg">
           <SegmentedControl
             aria-label="Source"
-            value={draft.from}
-            onChange={(from) => {
-              setProblem(null)
-              change({ from: from as SourceKind })
+            {...form.getInputProps('from')}
+            onChange={(chosen) => {
+              show(null)
+              form.setFieldValue('from', chosen as SourceKind)
             }}
             data={[
               { value: 'image', label: 'Container image' },
@@ -85,46 +86,43 @@ function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
               { value: 'upload', label: 'Folder' },
             ]}
           />
-          {draft.from === 'image' && <FromImage {...fields} />}
-          {draft.from === 'git' && <FromGit {...fields} />}
-          {draft.from === 'upload' && (
+          {from === 'image' && <FromImage form={form} />}
+          {from === 'git' && <FromGit form={form} />}
+          {from === 'upload' && (
             <DropSource
               source={source}
               onSource={(found) => {
                 setSource(found)
-                if (draft.isNameDerived) change({ name: suggestName(found.name) })
+                if (isNameDerived) form.setFieldValue('name', suggestName(found.name))
               }}
             />
           )}
-          <TextInput
+          <Field
             label="Name"
             description="Unique in the workspace."
-            value={draft.name}
-            error={errors.name}
-            onChange={({ currentTarget }) => change({ name: currentTarget.value, isNameDerived: false })}
-            autoComplete="off"
-            spellCheck={false}
-            maxLength={128}
+            {...form.getInputProps('name')}
+            onChange={({ currentTarget }) => form.setValues({ name: currentTarget.value, isNameDerived: false })}
+            maxLength={INPUT_FIELDS.CreateDeploymentInput!.name!.maxLength}
             required
           />
-          {draft.from !== 'image' && <BuildFields {...fields} />}
-          <SecretsFields {...fields} />
-          <MoreFields {...fields} />
-          {problem && <OtherErrors problem={problem} from={draft.from} />}
+          {from !== 'image' && <BuildFields form={form} />}
+          <SecretsFields form={form} />
+          <MoreFields form={form} />
+          {problem && <OtherErrors problem={problem} from={from} />}
           <Group>
-            <Button type="submit" loading={busy} disabled={draft.from === 'upload' && !source}>
+            <Button type="submit" loading={busy} disabled={from === 'upload' && !source}>
               Create and roll out
             </Button>
             {sending && <UploadStatus sending={sending} />}
           </Group>
         </Stack>
       </Form>
-      <ApiPreview draft={draft} />
+      <ApiPreview draft={form.values} />
     </div>
   )
 }
 
-const ALL = ['name', 'secrets', 'resourceSpec', 'minScale', 'maxScale', 'cpu', 'memoryMb']
+const ALL = ['name', 'secrets', 'resources', ...Object.keys(EMPTY_DRAFT.resources).map((name) => `resources.${name}`)]
 const BUILT = ['graphConfigPath', 'installCommand', 'buildCommand']
 /** The fields that show their own errors. */
 const FIELDS_OF: Record<SourceKind, readonly string[]> = {
@@ -136,7 +134,7 @@ const FIELDS_OF: Record<SourceKind, readonly string[]> = {
 /** The errors that no field shows. */
 function OtherErrors({ problem, from }: { problem: Problem; from: SourceKind }) {
   const own = FIELDS_OF[from]
-  const others = problem.issues.filter(({ path }) => !own.includes(formFieldOf(path) ?? ''))
+  const others = problem.issues.filter(({ path }) => !own.includes(formFieldOf(path)))
   if (problem.issues.length > 0 && others.length === 0)
     return (
       <Text size="sm" c="red" role="alert">
