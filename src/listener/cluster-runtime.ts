@@ -1,9 +1,9 @@
 /** Connects to the cluster of the settings and creates the Kubernetes runtime. */
 import type { Logger } from 'pino'
-import type { Cluster } from '../dataplane/runtimes/kubernetes/cluster/cluster.ts'
-import { connectCluster } from '../dataplane/runtimes/kubernetes/cluster/connect-cluster.ts'
-import type { Amounts, RenderOptions, ResourceDefaults } from '../dataplane/runtimes/kubernetes/objects/types.ts'
-import { createKubernetesRuntime } from '../dataplane/runtimes/kubernetes/runtime.ts'
+import type { Cluster } from '../dataplane/kubernetes/cluster/cluster.ts'
+import { connectCluster } from '../dataplane/kubernetes/cluster/connect-cluster.ts'
+import type { Amounts, RenderOptions, ResourceDefaults } from '../dataplane/kubernetes/objects/types.ts'
+import { createKubernetesRuntime } from '../dataplane/kubernetes/runtime.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import type { SourceBuilder } from '../dataplane/runtimes/source-builder.ts'
 import { ConfigError, type ParsedSettings } from '../platform/config/config.ts'

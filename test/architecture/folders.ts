@@ -18,7 +18,7 @@ const CONTRACT = 'domain/protocol domain/errors/errors.ts domain/values/health-p
 const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/process/* platform/async platform/files platform/programs platform/postgres/embedded platform/postgres/pg-client.ts`
 const SUPERVISOR = 'dataplane/process/supervisor dataplane/process/supervisor/*'
 /** Imports of the runtime whose agents are objects of a cluster. */
-const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/* platform/async platform/http`
+const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/kubernetes/* platform/async platform/http`
 
 export const FOLDERS: readonly Row[] = [
   // the platform: code for any server, without knowledge of agents
@@ -111,18 +111,18 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/process/supervisor/keeper', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/process/supervisor-client', `${PROCESSES} dataplane/process/supervisor/output`],
   ['dataplane/process', PROCESSES],
-  ['dataplane/runtimes/kubernetes/objects', CLUSTERS],
-  ['dataplane/runtimes/kubernetes/api-server dataplane/runtimes/kubernetes/render', CLUSTERS],
-  ['dataplane/runtimes/kubernetes/informers', CLUSTERS],
-  ['dataplane/runtimes/kubernetes/cluster', CLUSTERS],
-  ['dataplane/runtimes/kubernetes/logs dataplane/runtimes/kubernetes/reconcile', CLUSTERS],
-  ['dataplane/runtimes/kubernetes/rollout', CLUSTERS],
-  ['dataplane/runtimes/kubernetes/deployment', CLUSTERS],
-  ['dataplane/runtimes/kubernetes', CLUSTERS],
+  ['dataplane/kubernetes/objects', CLUSTERS],
+  ['dataplane/kubernetes/api-server dataplane/kubernetes/render', CLUSTERS],
+  ['dataplane/kubernetes/informers', CLUSTERS],
+  ['dataplane/kubernetes/cluster', CLUSTERS],
+  ['dataplane/kubernetes/logs dataplane/kubernetes/reconcile', CLUSTERS],
+  ['dataplane/kubernetes/rollout', CLUSTERS],
+  ['dataplane/kubernetes/deployment', CLUSTERS],
+  ['dataplane/kubernetes', CLUSTERS],
   // the worker as a program inside a cluster
   [
     'listener',
-    `${CONTRACT} domain/parsing/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/** platform/*`,
+    `${CONTRACT} domain/parsing/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/kubernetes/** platform/*`,
   ],
   // the worker as a program that only builds
   [
@@ -225,7 +225,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['fastify @fastify/*', 'api/** app start'],
   ['zod', 'platform/config domain/** dataplane/build/plan api/** adapters/* listener app/backup cli'],
   ['smol-toml', 'dataplane/build/plan'],
-  ['@kubernetes/*', 'dataplane/runtimes/kubernetes/** listener cli'],
+  ['@kubernetes/*', 'dataplane/kubernetes/** listener cli'],
   ['@octokit/*', 'adapters/git-provider'],
   ['oauth4webapi openid-client', 'adapters/oauth'],
   ['@aws-sdk/*', 'adapters/storage'],

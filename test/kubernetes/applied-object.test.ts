@@ -1,7 +1,7 @@
 /** Which changes of an applied object count as drift. */
 import { expect, test } from 'vitest'
-import type { LiveObject, Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { appliedObject, hasDrifted } from '../../src/dataplane/runtimes/kubernetes/reconcile/drift.ts'
+import type { LiveObject, Manifest } from '../../src/dataplane/kubernetes/objects/types.ts'
+import { appliedObject, hasDrifted } from '../../src/dataplane/kubernetes/reconcile/drift.ts'
 
 const manifest: Manifest = {
   apiVersion: 'v1',

@@ -1,6 +1,6 @@
 /** Writes to a cluster: apply and remove, and fencing of holders whose lease has expired or was lost. */
 import { expect, test } from 'vitest'
-import { LeaseOverError, NotNowError, StaleError } from '../../src/dataplane/runtimes/kubernetes/api-server/errors.ts'
+import { LeaseOverError, NotNowError, StaleError } from '../../src/dataplane/kubernetes/api-server/errors.ts'
 import type { KubernetesProxy } from '../support/kubernetes/proxy.ts'
 import { fence, manifestsOf, never, refOf, seen, usePlace } from './cluster-support.ts'
 

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { KINDS } from '../../src/dataplane/runtimes/kubernetes/api-server/kinds.ts'
-import type { Cluster } from '../../src/dataplane/runtimes/kubernetes/cluster/cluster.ts'
+import { KINDS } from '../../src/dataplane/kubernetes/api-server/kinds.ts'
+import type { Cluster } from '../../src/dataplane/kubernetes/cluster/cluster.ts'
 import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
 
 const place = usePlace()

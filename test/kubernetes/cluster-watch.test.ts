@@ -1,9 +1,9 @@
 /** The watches see every object, also after a network outage or an expired resource version. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { KINDS } from '../../src/dataplane/runtimes/kubernetes/api-server/kinds.ts'
-import type { Cluster } from '../../src/dataplane/runtimes/kubernetes/cluster/cluster.ts'
-import type { Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import { KINDS } from '../../src/dataplane/kubernetes/api-server/kinds.ts'
+import type { Cluster } from '../../src/dataplane/kubernetes/cluster/cluster.ts'
+import type { Manifest } from '../../src/dataplane/kubernetes/objects/types.ts'
 import { proxyKubeconfig } from '../support/kubernetes/proxy.ts'
 import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
 

@@ -3,9 +3,9 @@
  * major version of Postgres.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RenderOptions } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { postgresMajor } from '../../src/dataplane/runtimes/kubernetes/reconcile/postgres-major.ts'
-import { RestartLimit } from '../../src/dataplane/runtimes/kubernetes/reconcile/restart-limit.ts'
+import type { RenderOptions } from '../../src/dataplane/kubernetes/objects/types.ts'
+import { postgresMajor } from '../../src/dataplane/kubernetes/reconcile/postgres-major.ts'
+import { RestartLimit } from '../../src/dataplane/kubernetes/reconcile/restart-limit.ts'
 import { options } from './render-support.ts'
 import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
 

@@ -3,8 +3,8 @@
  * server outage. Each is repaired, and a single mistake is not reported as contention.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Unreachable } from '../../src/dataplane/runtimes/kubernetes/api-server/errors.ts'
-import type { Cluster } from '../../src/dataplane/runtimes/kubernetes/cluster/cluster.ts'
+import { Unreachable } from '../../src/dataplane/kubernetes/api-server/errors.ts'
+import type { Cluster } from '../../src/dataplane/kubernetes/cluster/cluster.ts'
 import { fromFieldsV1, isGranular, isMap, split } from '../support/kubernetes/stand-in/fields.ts'
 import type { KubeObject } from '../support/kubernetes/stand-in/objects.ts'
 import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'

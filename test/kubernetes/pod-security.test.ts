@@ -3,7 +3,7 @@
  * created.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { withAdvice } from '../../src/dataplane/runtimes/kubernetes/api-server/messages.ts'
+import { withAdvice } from '../../src/dataplane/kubernetes/api-server/messages.ts'
 import { options } from './render-support.ts'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 

@@ -1,7 +1,7 @@
 /** Which changes of an applied object count as drift. */
 import { expect, test } from 'vitest'
-import type { LiveObject, Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { project } from '../../src/dataplane/runtimes/kubernetes/reconcile/projection.ts'
+import type { LiveObject, Manifest } from '../../src/dataplane/kubernetes/objects/types.ts'
+import { project } from '../../src/dataplane/kubernetes/reconcile/projection.ts'
 
 const manifest: Manifest = {
   apiVersion: 'apps/v1',

@@ -1,8 +1,8 @@
 /** The environment of an agent in a cluster. Secret values occur only in Secrets. */
 import { expect, test } from 'vitest'
-import type { Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
-import { databasePasswordOf } from '../../src/dataplane/runtimes/kubernetes/render/secrets.ts'
+import type { Manifest } from '../../src/dataplane/kubernetes/objects/types.ts'
+import { renderApplication } from '../../src/dataplane/kubernetes/render/manifests.ts'
+import { databasePasswordOf } from '../../src/dataplane/kubernetes/render/secrets.ts'
 import { referenceViolations } from '../../src/domain/deployments/source-rules.ts'
 import { RESERVED_NAMES } from '../../src/domain/secrets/rules.ts'
 import { application, deployment, find, options, PASSWORD, render, revision, schemaErrors } from './render-support.ts'

@@ -1,7 +1,7 @@
 /** How pods run, how many exist and how they are replaced. Also labels and annotations of a deployment's objects. */
 import { describe, expect, test } from 'vitest'
-import type { Manifest, Replicas } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
+import type { Manifest, Replicas } from '../../src/dataplane/kubernetes/objects/types.ts'
+import { renderApplication } from '../../src/dataplane/kubernetes/render/manifests.ts'
 import {
   application,
   changes,

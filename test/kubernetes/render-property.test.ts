@@ -1,7 +1,7 @@
 /** Properties that hold for every spec and every name that the control plane accepts. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { renderApplication, renderInfrastructure } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
+import { renderApplication, renderInfrastructure } from '../../src/dataplane/kubernetes/render/manifests.ts'
 import { printableName } from '../../src/domain/parsing/fields.ts'
 import { type ResourceSpec, resourceSpec, resourceSpecViolations } from '../../src/domain/values/resource-spec.ts'
 import { application, deployment, options, PASSWORD, schemaErrors } from './render-support.ts'

@@ -1,6 +1,6 @@
 /** POD_SECURITY and POD_USER: what pods may do under each, and what a deployment may ask for. */
 import { describe, expect, test } from 'vitest'
-import type { Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import type { Manifest } from '../../src/dataplane/kubernetes/objects/types.ts'
 import { find, render, schemaErrors } from './render-support.ts'
 
 const PODS = ['StatefulSet/database', 'Deployment/cache', 'Deployment/server', 'Deployment/queue']

@@ -13,9 +13,9 @@ import type {
   DeploymentRef,
   Manifest,
   RenderOptions,
-} from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { infrastructureConfigOf } from '../../src/dataplane/runtimes/kubernetes/render/external.ts'
-import { renderApplication, renderInfrastructure } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
+} from '../../src/dataplane/kubernetes/objects/types.ts'
+import { infrastructureConfigOf } from '../../src/dataplane/kubernetes/render/external.ts'
+import { renderApplication, renderInfrastructure } from '../../src/dataplane/kubernetes/render/manifests.ts'
 import {
   effectiveSpec,
   type ResourceSpec,

@@ -1,6 +1,6 @@
 /** Reports contention, and slows repairs down. */
 import { expect, test } from 'vitest'
-import { RepairBackoff } from '../../src/dataplane/runtimes/kubernetes/reconcile/repair-backoff.ts'
+import { RepairBackoff } from '../../src/dataplane/kubernetes/reconcile/repair-backoff.ts'
 
 const KEY = 'Deployment/a'
 

@@ -5,15 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { CoreV1Api, KubeConfig, KubernetesObjectApi, type V1Pod } from '@kubernetes/client-node'
 import { pino } from 'pino'
-import type { ClusterTimes } from '../../src/dataplane/runtimes/kubernetes/api-server/times.ts'
-import type { Cluster } from '../../src/dataplane/runtimes/kubernetes/cluster/cluster.ts'
-import { connectCluster } from '../../src/dataplane/runtimes/kubernetes/cluster/connect-cluster.ts'
-import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../../src/dataplane/runtimes/kubernetes/objects/names.ts'
-import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import {
-  createKubernetesRuntime,
-  type KubernetesRuntimeOptions,
-} from '../../src/dataplane/runtimes/kubernetes/runtime.ts'
+import type { ClusterTimes } from '../../src/dataplane/kubernetes/api-server/times.ts'
+import type { Cluster } from '../../src/dataplane/kubernetes/cluster/cluster.ts'
+import { connectCluster } from '../../src/dataplane/kubernetes/cluster/connect-cluster.ts'
+import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../../src/dataplane/kubernetes/objects/names.ts'
+import type { LiveObject } from '../../src/dataplane/kubernetes/objects/types.ts'
+import { createKubernetesRuntime, type KubernetesRuntimeOptions } from '../../src/dataplane/kubernetes/runtime.ts'
 import type {
   Candidate,
   LeasedClaim,

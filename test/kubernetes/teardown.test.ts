@@ -1,7 +1,7 @@
 /** A teardown removes all objects of a deployment and no others. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { LABEL_DEPLOYMENT } from '../../src/dataplane/runtimes/kubernetes/objects/names.ts'
-import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import { LABEL_DEPLOYMENT } from '../../src/dataplane/kubernetes/objects/names.ts'
+import type { LiveObject } from '../../src/dataplane/kubernetes/objects/types.ts'
 import { eventually, never, openSite, type Site, stepOf, Tenant } from './runtime-support.ts'
 
 let site: Site

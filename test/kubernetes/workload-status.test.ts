@@ -1,12 +1,9 @@
 /** When a rollout is done, what it waits for, and when it has failed: a table of cluster states. */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
-import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { GracePeriods } from '../../src/dataplane/runtimes/kubernetes/rollout/grace-periods.ts'
-import {
-  type WorkloadSnapshot,
-  workloadStatus,
-} from '../../src/dataplane/runtimes/kubernetes/rollout/workload-status.ts'
+import type { LiveObject } from '../../src/dataplane/kubernetes/objects/types.ts'
+import { GracePeriods } from '../../src/dataplane/kubernetes/rollout/grace-periods.ts'
+import { type WorkloadSnapshot, workloadStatus } from '../../src/dataplane/kubernetes/rollout/workload-status.ts'
 
 const REVISION = 'rev-2'
 const ATTEMPT = { revisionId: REVISION, attempt: 1 }

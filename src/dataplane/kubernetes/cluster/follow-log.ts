@@ -1,0 +1,66 @@
+/** Follows the log of a container. */
+
+import { ConnectionError } from '../../../platform/http/client.ts'
+import { splitLines } from '../../../platform/http/lines.ts'
+import { MAX_LINE_CHARACTERS } from '../../output/lines.ts'
+import { ClusterClosedError, Unreachable } from '../api-server/errors.ts'
+import type { ClusterAccess } from '../informers/store.ts'
+import type { LogOptions } from './cluster.ts'
+import { isLater, readTime, Stamps } from './log-timestamps.ts'
+
+/** characters of a raw line, with control codes and overwritten parts that are removed later */
+const MAX_RAW_LINE_CHARACTERS = 4 * MAX_LINE_CHARACTERS
+
+export interface ContainerRef {
+  pod: { namespace: string; name: string }
+  container: string
+}
+
+/** See Cluster.followLog. It does not retry: the caller knows whether the container still matters. */
+export async function followLog(
+  { api }: ClusterAccess,
+  { pod, container }: ContainerRef,
+  options: LogOptions,
+  onLine: (line: string, at: Date, stamp: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { since, after, previous, tailLines } = options
+  const action = `read the log of container "${container}" of pod "${pod.name}" in namespace "${pod.namespace}"`
+  const from = after === undefined ? since : readTime(after).time?.at
+  const stamps = new Stamps()
+  /** the previous line; lines of the kubelet have no timestamp and use its time */
+  let last = { at: new Date(), stamp: after ?? '', isNew: after === undefined }
+  try {
+    const stream = await api.stream(
+      {
+        method: 'GET',
+        path: `/api/v1/namespaces/${encodeURIComponent(pod.namespace)}/pods/${encodeURIComponent(pod.name)}/log`,
+        query: {
+          container,
+          ...(previous ? { previous: 'true' } : { follow: 'true' }),
+          timestamps: 'true',
+          // the API has a resolution of seconds; earlier lines are skipped below
+          sinceTime: from?.toISOString().replace(/\.\d+Z$/, 'Z'),
+          tailLines: tailLines?.toString(),
+        },
+        action,
+        fromNode: true,
+      },
+      signal,
+    )
+    await splitLines(stream, MAX_RAW_LINE_CHARACTERS, (raw) => {
+      const { time, rest } = readTime(raw)
+      if (time) {
+        const stamp = stamps.next(time)
+        const isNew = after === undefined ? !since || time.at >= since : isLater(stamp, after)
+        last = { at: time.at, stamp, isNew }
+      }
+      if (last.isNew && !signal.aborted) onLine(rest, last.at, last.stamp)
+    })
+  } catch (error) {
+    if (signal.aborted) return
+    if (error instanceof ConnectionError || error instanceof ClusterClosedError)
+      throw new Unreachable(`Cut off (to ${action})`, null, { cause: error })
+    throw error
+  }
+}

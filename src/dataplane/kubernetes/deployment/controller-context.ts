@@ -1,0 +1,18 @@
+/** State that the controllers of all deployments share. */
+import type { Logger } from 'pino'
+import type { NotifierControl } from '../../../platform/async/notifier.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { LogFollower } from '../logs/log-follower.ts'
+import type { RenderOptions } from '../objects/types.ts'
+import type { RestartLimit } from '../reconcile/restart-limit.ts'
+
+export interface ControllerContext {
+  cluster: Cluster
+  /** notified with a deployment's id when its objects or its reconciler change */
+  changes: NotifierControl
+  follower: LogFollower
+  render: RenderOptions
+  restarts: RestartLimit
+  failAfterMs: number
+  log: Logger
+}

@@ -1,0 +1,47 @@
+/**
+ * An agent's environment: secrets, secret references, and Pilothouse's variables, which take precedence.
+ * domain/secrets/rules.ts has their names too; a test keeps the lists equal.
+ */
+import type { SecretReference } from '../../../domain/protocol/protocol.ts'
+import { AGENT_PORT, DATABASE_KEYS, namesOf } from '../objects/names.ts'
+import type { Application, DeploymentRef } from '../objects/types.ts'
+import { externalOf } from './external.ts'
+import { secretKey } from './secrets.ts'
+
+interface Variable {
+  name: string
+  value?: string
+  valueFrom?: { secretKeyRef: { name: string; key: string } }
+}
+
+/** Pods contain references to secrets, never values. */
+const fromSecret = (name: string, secret: string, key: string): Variable => ({
+  name,
+  valueFrom: { secretKeyRef: { name: secret, key } },
+})
+
+export function environment(deployment: DeploymentRef, app: Application, role: 'server' | 'queue'): Variable[] {
+  const names = namesOf(deployment.deploymentId)
+  const { revision } = app
+  const external = externalOf(app.secretReferences)
+  const at = (reference: SecretReference | null, ours: string): [secret: string, key: string] =>
+    reference ? [reference.secret_name, reference.secret_key] : [names.database, ours]
+  const database = at(external.database, DATABASE_KEYS.uri)
+  const cache = at(external.cache, DATABASE_KEYS.cacheUri)
+  const variables = [
+    ...revision.secrets.map(({ name }) => fromSecret(name, names.secrets(revision.number), secretKey(name))),
+    // a redeployed revision has old secrets, but the deployment's secret references are current and take precedence
+    ...app.secretReferences.map((it) => fromSecret(it.name, it.secret_name, it.secret_key)),
+    { name: 'PORT', value: String(AGENT_PORT) },
+    // traffic comes from outside the pod, so an agent that reads HOST must not listen on loopback
+    { name: 'HOST', value: '0.0.0.0' },
+    fromSecret('DATABASE_URI', ...database),
+    fromSecret('POSTGRES_URI', ...database),
+    fromSecret('REDIS_URI', ...cache),
+    { name: 'AGENT_SERVER_ROLE', value: role },
+    { name: 'PILOTHOUSE_DEPLOYMENT_ID', value: deployment.deploymentId },
+    { name: 'PILOTHOUSE_REVISION_ID', value: revision.id },
+  ]
+  // the last variable of a name wins; API servers refuse duplicates
+  return [...new Map(variables.map((variable) => [variable.name, variable])).values()]
+}

@@ -1,0 +1,113 @@
+/** Waits until the desired state is rolled out. It checks at every change and at the end of each grace period. */
+import type { Progress, Reason } from '../../../domain/protocol/protocol.ts'
+import type { Notifier } from '../../../platform/async/notifier.ts'
+import type { Mask } from '../../output/mask.ts'
+import { StepFailure } from '../../output/step-failure.ts'
+import type { OnProgress } from '../../runtimes/runtime.ts'
+import { GracePeriods } from './grace-periods.ts'
+import { withLastOutput } from './last-output.ts'
+import type { Problem } from './pod-problems.ts'
+import { type ConcessionControl, QuotaConcessionPlanner } from './quota-concessions.ts'
+import { type RolloutContext, rolloutStatus } from './rollout-status.ts'
+import { warningsAbout } from './warning-events.ts'
+
+export interface Rollout extends RolloutContext {
+  /** notified with the deployment's id when its objects or reconciler may have changed */
+  changes: Notifier
+  /** performance.now() when the rollout fails in any case */
+  deadline: number
+  mask: Mask
+  onProgress: OnProgress
+  /** quota concessions that the rollout may make; absent: a full quota fails it */
+  concessionControl?: ConcessionControl
+  /** called with the wait's message when it lasts; most waits are short */
+  onWaiting: (message: string) => void
+}
+
+/** ms before a wait is logged, and before progress after it is logged */
+const LOG_AFTER_MS = 3000
+/** factor between two queries of warning events */
+const QUERY_BACKOFF_FACTOR = 2
+
+/** ms between checks: no notification comes when the API server goes away or returns without changes */
+const POLL_MS = 1000
+
+/** Resolves when all workloads are ready and no old pod is left. Throws StepFailure, or the signal's reason. */
+export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Promise<void> {
+  const { cluster, deploymentId, changes, deadline, failAfterMs, mask, onWaiting } = rollout
+  const progress = unlessRepeated(rollout.onProgress)
+  const gracePeriods = new GracePeriods()
+  const planner = rollout.concessionControl && new QuotaConcessionPlanner(rollout.concessionControl)
+  const startedAt = performance.now()
+  let warnings: Problem[] = []
+  let warningsAt: number | null = null
+  let askAgainMs = failAfterMs
+  let logged = ''
+  let loggedAt = startedAt
+  for (;;) {
+    signal.throwIfAborted()
+    const mark = changes.mark(deploymentId)
+    const { done, wait, stage, problems: found, stuck, output, workloads } = rolloutStatus(rollout)
+    const now = performance.now()
+    const plan = planner?.plan(workloads, now) ?? null
+    if (done && !plan) return
+    const inStatus = found.filter(({ key }) => !plan?.solves.includes(key))
+    const problems = [...inStatus, ...warnings.filter(({ key }) => stuck.some(({ uid }) => key === `${uid}/warning`))]
+    const [worst = plan?.progress ?? wait] = problems
+    progress(worst)
+    const waiting = wait.message
+    const logIn = stage === '' || stage === logged ? null : loggedAt + LOG_AFTER_MS - now
+    if (logIn !== null && logIn <= 0) {
+      onWaiting(waiting)
+      logged = stage
+      loggedAt = now
+    }
+    const silent = inStatus.length === 0 ? stuck : []
+    const askAt =
+      warningsAt === null ? startedAt + Math.min(...silent.map(({ quietMs }) => quietMs)) : warningsAt + askAgainMs
+    if (silent.length > 0 && now >= askAt) {
+      warnings = await warningsAbout(cluster, silent)
+      if (warningsAt !== null) askAgainMs *= QUERY_BACKOFF_FACTOR
+      warningsAt = performance.now()
+      continue
+    }
+    const { failed, againInMs } = gracePeriods.check(problems, now)
+    if (failed)
+      throw new StepFailure(failed.reason, await withLastOutput(cluster, failed.message, failed.output, mask, signal))
+    const left = deadline - performance.now()
+    if (left <= 0) {
+      const { reason } = worst
+      const why = [`It was not ready in time. ${waiting}`, ...problems.map(({ message }) => message)]
+      throw new StepFailure(
+        OVERDUE[reason] ?? reason,
+        await withLastOutput(cluster, why.join('\n'), output, mask, signal),
+      )
+    }
+    const askIn = silent.length > 0 ? askAt - now : left
+    const next = Math.min(
+      left,
+      againInMs ?? left,
+      plan?.againInMs ?? left,
+      askIn,
+      logIn !== null && logIn > 0 ? logIn : left,
+      POLL_MS,
+    )
+    await changes.wait(deploymentId, mark, Math.max(1, next), signal)
+  }
+}
+
+/** Failure reason of a wait that reaches the deadline. */
+const OVERDUE: Partial<Record<Reason, Reason>> = {
+  WAITING_FOR_HEALTH: 'HEALTH_CHECK_TIMED_OUT',
+  ROLLING_OUT: 'DEADLINE',
+  PULLING_IMAGE: 'DEADLINE',
+}
+
+function unlessRepeated(report: OnProgress): (progress: Progress) => void {
+  let last = ''
+  return ({ reason, message }) => {
+    if (last === `${reason} ${message}`) return
+    last = `${reason} ${message}`
+    report({ reason, message })
+  }
+}
