@@ -137,10 +137,7 @@ test('a node that can’t return its logs does not count as an API server outage
   await once(front.listen(0, '127.0.0.1'), 'listening')
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-logs-'))
   const kubeconfig = path.join(folder, 'config')
-  await writeFile(
-    kubeconfig,
-    standIn.kubeconfig({ server: `http://127.0.0.1:${(front.address() as AddressInfo).port}` }),
-  )
+  await writeFile(kubeconfig, standIn.kubeconfig(`http://127.0.0.1:${(front.address() as AddressInfo).port}`))
   const cluster = await place.connect({ kubeconfig, times: { call: 2000 } })
   const pod = await running(cluster)
   await expect.poll(() => watches).toBe(KINDS.length)

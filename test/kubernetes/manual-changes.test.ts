@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Unreachable } from '../../src/dataplane/kubernetes/api-server/errors.ts'
 import type { Cluster } from '../../src/dataplane/kubernetes/cluster/cluster.ts'
-import { fromFieldsV1, isGranular, isMap, split } from '../support/kubernetes/stand-in/fields.ts'
-import type { KubeObject } from '../support/kubernetes/stand-in/objects.ts'
+import { fromFieldsV1, isGranular, split } from '../support/kubernetes/stand-in/fields.ts'
+import { isMap, type KubeObject } from '../support/kubernetes/stand-in/objects.ts'
 import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
 
 let site: Site

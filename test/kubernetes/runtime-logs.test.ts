@@ -14,7 +14,7 @@ const SECRET = 'sk-very-secret-value'
 /** Prints a line in each server pod. Only a stand-in can do so. */
 async function print(tenant: Tenant, line: string): Promise<void> {
   for (const { metadata } of await tenant.pods())
-    site.test.standIn?.print({ namespace: site.namespace, name: metadata!.name!, container: 'agent' }, line)
+    site.test.standIn?.print({ namespace: site.namespace, name: metadata!.name! }, line)
 }
 
 async function serving(spec = {}): Promise<Tenant> {

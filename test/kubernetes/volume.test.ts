@@ -14,10 +14,7 @@ afterAll(() => site.close())
 
 const V1 = 'registry.example.com/agent:1'
 const V2 = 'registry.example.com/agent:2'
-const CLASSES = [
-  { name: 'standard', volumeBindingMode: 'Immediate' as const },
-  { name: 'growing', volumeBindingMode: 'Immediate' as const, allowVolumeExpansion: true },
-]
+const CLASSES = [{ name: 'standard' }, { name: 'growing', allowVolumeExpansion: true }]
 // a real cluster has its own storage classes
 const ownClasses = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 

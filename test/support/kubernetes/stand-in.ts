@@ -1,6 +1,6 @@
 /**
  * A stand-in for a Kubernetes cluster: an API server in memory, with the controllers, scheduler and kubelet that agent
- * servers need. It behaves like a real cluster. An image tag selects the behaviour of its containers: see stand-in/README.md.
+ * servers need. See stand-in/README.md.
  */
 import { writeFile } from 'node:fs/promises'
 import type http from 'node:http'
@@ -8,62 +8,48 @@ import type { AddressInfo } from 'node:net'
 import { Access } from './stand-in/access.ts'
 import { Api } from './stand-in/api.ts'
 import { createContext, type Delays } from './stand-in/context.ts'
-import { startControllers } from './stand-in/controllers/all.ts'
+import { startDeployments } from './stand-in/controllers/deployments.ts'
+import { startEndpoints } from './stand-in/controllers/endpoints.ts'
+import { startGarbageCollector } from './stand-in/controllers/garbage.ts'
+import { startReplicaSets } from './stand-in/controllers/replicasets.ts'
+import { startStatefulSets } from './stand-in/controllers/statefulsets.ts'
+import { startScheduler, startVolumes } from './stand-in/controllers/volumes.ts'
 import { createServer } from './stand-in/http.ts'
 import { kindNamed } from './stand-in/kinds.ts'
+import { startKubelet } from './stand-in/kubelet.ts'
 import { Logs } from './stand-in/logs.ts'
 import type { KubeObject } from './stand-in/objects.ts'
 import { Requests } from './stand-in/requests.ts'
 import { Store } from './stand-in/store.ts'
 
 export interface StandInOptions {
-  /** default 0: any free port; another value restarts at the port of an earlier stand-in */
-  port?: number
   /** version in `/version`, which also selects the behaviour of that version; default `1.32` */
   version?: string
   delays?: Partial<Delays>
-  /** default: one node with 4,000 CPUs and 16 TiB, for 10,000 pods */
-  nodes?: { name: string; cpu: string; memory: string; pods?: string; labels?: Record<string, string> }[]
-  /**
-   * storage classes that provision volumes; the first is the default; default: `standard`, which provisions
-   * immediately
-   */
-  storageClasses?: {
-    name: string
-    volumeBindingMode: 'Immediate' | 'WaitForFirstConsumer'
-    /** default: volumes can't grow */
-    allowVolumeExpansion?: boolean
-  }[]
-  /** without a token the caller is admin, because kubectl sends no token over plain HTTP */
-  open?: boolean
-  /** number of recent changes that watches can resume from; default 10,000 */
-  remembered?: number
+  /** storage classes that provision volumes; the first is the default; default: `standard`, whose volumes can't grow */
+  storageClasses?: { name: string; allowVolumeExpansion?: boolean }[]
 }
 
 interface PodName {
   namespace: string
   name: string
-  /** default: the first container */
-  container?: string
 }
 
 export interface StandIn {
   url: string
   /** all calls since the start or the last `requests.reset()`, by verb and resource */
   requests: Requests
-  /** A kubeconfig as text; default token: the admin's. */
-  kubeconfig(options?: { token?: string; namespace?: string; server?: string }): string
+  /** The admin's kubeconfig as text. `server`: address of a proxy. */
+  kubeconfig(server?: string): string
   writeKubeconfig(file: string): Promise<string>
-  /** The stored object or undefined. The namespace of cluster-wide kinds is ''. */
+  /** The stored object or undefined. */
   object(kind: string, namespace: string, name: string): KubeObject | undefined
-  /** All objects of a kind, or only those in a namespace. */
-  objects(kind: string, namespace?: string): KubeObject[]
-  /** Prints a line in the log of a pod's container. */
+  /** All objects of a kind in a namespace. */
+  objects(kind: string, namespace: string): KubeObject[]
+  /** Prints a line in the log of a pod's first container. */
   print(pod: PodName, line: string): void
   /** Lets the `slow` containers of a pod become ready. */
-  release(pod: { namespace: string; name: string }): void
-  /** Makes a running pod unready or ready. */
-  setReady(pod: { namespace: string; name: string }, ready: boolean): void
+  release(pod: PodName): void
   /** While paused, the endpoints of Services are not updated. */
   holdEndpoints(held: boolean): void
   /** Forgets earlier changes: watches from before get 410 Gone. */
@@ -78,41 +64,48 @@ const DELAYS: Delays = {
   retry: 50,
   provision: 10,
   pull: 5,
-  init: 5,
   ready: 10,
   crash: 10,
   backOff: 50,
   terminate: 10,
 }
 
-export async function startStandIn(options: StandInOptions = {}): Promise<StandIn> {
-  const store = new Store(options.remembered ?? 10_000)
-  const version = options.version ?? '1.32'
-  const api = new Api(store, Number.parseInt(version.split('.')[1]!, 10))
-  const access = new Access(store, options.open ?? false)
+export async function startStandIn({ version = '1.32', ...options }: StandInOptions = {}): Promise<StandIn> {
+  const store = new Store()
+  const api = new Api(store, Number(version.split('.')[1]))
+  const access = new Access(store)
   const logs = new Logs()
   const requests = new Requests()
   const context = createContext(store, api, logs, { ...DELAYS, ...options.delays })
-  const { kubelet, endpoints } = startControllers(context)
-  furnish(api, options)
+  startGarbageCollector(context)
+  startReplicaSets(context)
+  startDeployments(context)
+  startStatefulSets(context)
+  startVolumes(context)
+  startScheduler(context)
+  const holdEndpoints = startEndpoints(context)
+  const release = startKubelet(context)
+  // The service account exists immediately. A real cluster needs a moment, which Pilothouse never observes.
+  store.onChange(({ kind, type, object: { metadata } }) => {
+    if (kind.kind === 'Namespace' && type === 'ADDED')
+      api.create(kindNamed('ServiceAccount'), metadata.name, { metadata: { name: 'default' } })
+  })
+  for (const { name, ...settings } of options.storageClasses ?? [{ name: 'standard' }])
+    api.create(kindNamed('StorageClass'), undefined, { metadata: { name }, provisioner: 'stand-in', ...settings })
 
   const server = createServer({ api, access, logs, requests, version })
-  await listen(server, options.port ?? 0)
+  await listen(server)
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-
-  const kubeconfig: StandIn['kubeconfig'] = ({ token = access.adminToken, namespace, server: address = url } = {}) =>
+  const kubeconfig = (address = url) =>
     JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
       clusters: [{ name: 'stand-in', cluster: { server: address, 'insecure-skip-tls-verify': true } }],
-      users: [{ name: 'user', user: { token } }],
-      contexts: [
-        { name: 'stand-in', context: { cluster: 'stand-in', user: 'user', ...(namespace ? { namespace } : {}) } },
-      ],
+      users: [{ name: 'user', user: { token: access.adminToken } }],
+      contexts: [{ name: 'stand-in', context: { cluster: 'stand-in', user: 'user' } }],
       'current-context': 'stand-in',
     })
-  const pod = (name: { namespace: string; name: string }): KubeObject =>
-    api.get(kindNamed('Pod'), name.namespace, name.name)
+  const pod = ({ namespace, name }: PodName): KubeObject => api.get(kindNamed('Pod'), namespace, name)
 
   return {
     url,
@@ -122,15 +115,14 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
       await writeFile(file, kubeconfig())
       return file
     },
-    object: (kind, namespace, name) => store.get(kindNamed(kind), namespace || undefined, name),
+    object: (kind, namespace, name) => store.get(kindNamed(kind), namespace, name),
     objects: (kind, namespace) => store.list(kindNamed(kind), namespace),
     print(name, line) {
       const { metadata, spec } = pod(name)
-      logs.print(metadata.uid, name.container ?? spec.containers[0].name, line)
+      logs.print(metadata.uid, spec.containers[0].name, line)
     },
-    release: (name) => kubelet.release(pod(name)),
-    setReady: (name, ready) => kubelet.setReady(pod(name), ready),
-    holdEndpoints: (held) => endpoints.hold(held),
+    release: (name) => release(pod(name)),
+    holdEndpoints,
     compact: () => store.compact(),
     disconnect: () => server.closeAllConnections(),
     async close() {
@@ -142,36 +134,9 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   }
 }
 
-/** Creates the objects that every cluster has: namespaces, nodes, a storage class. */
-function furnish(
-  api: Api,
-  { nodes, storageClasses = [{ name: 'standard', volumeBindingMode: 'Immediate' }] }: StandInOptions,
-): void {
-  const by = { manager: 'stand-in' }
-  for (const name of ['default', 'kube-system'])
-    api.create(kindNamed('Namespace'), undefined, { metadata: { name } }, by)
-  storageClasses.forEach(({ name, ...settings }, n) => {
-    const annotations = n === 0 ? { 'storageclass.kubernetes.io/is-default-class': 'true' } : {}
-    const body = { metadata: { name, annotations }, provisioner: 'stand-in', reclaimPolicy: 'Delete' }
-    api.create(kindNamed('StorageClass'), undefined, { ...body, ...settings }, by)
-  })
-  for (const { name, cpu, memory, pods = '10000', labels } of nodes ?? [
-    { name: 'node-1', cpu: '4000', memory: '16Ti' },
-  ]) {
-    const resources = { cpu, memory, pods }
-    const metadata = { name, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...labels } }
-    const node = api.create(kindNamed('Node'), undefined, { metadata, spec: {} }, by)
-    const status = { capacity: resources, allocatable: resources, conditions: [{ type: 'Ready', status: 'True' }] }
-    const change = (copy: KubeObject) => {
-      copy.status = status
-    }
-    api.modify(kindNamed('Node'), node, change, { ...by, subresource: 'status' })
-  }
-}
-
-function listen(server: http.Server, port: number): Promise<void> {
+function listen(server: http.Server): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => resolve())
+    server.listen(0, '127.0.0.1', () => resolve())
   })
 }

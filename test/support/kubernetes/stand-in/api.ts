@@ -1,40 +1,31 @@
 /**
  * The API server's verbs, without HTTP and permissions. Clients call it through http.ts, controllers directly. Order
- * of a write: admission, version, defaults, immutable fields, validation, field owners. An unchanged object is not
- * written.
+ * of a write: version, defaults, admission, validation, field owners. An unchanged object is not written.
  */
 import { randomUUID } from 'node:crypto'
-import { admit } from './admission.ts'
 import { applied, ownersAfterUpdate, type Writer } from './apply.ts'
 import { withDefaults } from './defaults.ts'
-import { groupVersion, type Kind } from './kinds.ts'
-import { clone, equal, type Json, type KubeObject, randomSuffix, timestamp } from './objects.ts'
-import { ApiError, alreadyExists, badRequest, conflict, notFound, stale } from './status.ts'
+import { groupVersion, type Kind, kindNamed } from './kinds.ts'
+import { clone, equal, type Json, type KubeObject, timestamp } from './objects.ts'
+import { nano } from './quantity.ts'
+import { charge } from './quota.ts'
+import { ApiError, alreadyExists, badRequest, conflict, forbidden, notFound } from './status.ts'
 import type { Store } from './store.ts'
 import { validate } from './validate.ts'
 
 export interface WriteOptions {
   manager: string
-  subresource?: string
   dryRun?: boolean
-}
-
-export interface ApplyOptions extends WriteOptions {
-  force?: boolean
 }
 
 export interface DeleteOptions {
   gracePeriodSeconds?: number
-  propagationPolicy?: 'Foreground' | 'Background' | 'Orphan'
+  propagationPolicy?: 'Foreground' | 'Background'
   preconditions?: { uid?: string; resourceVersion?: string }
-  dryRun?: boolean
 }
 
-export interface Written {
-  object: KubeObject
-  created: boolean
-}
-
+const BY_CONTROLLER: WriteOptions = { manager: 'kube-controller-manager' }
+/** members of metadata that no write changes */
 const SERVER_KEPT = [
   'uid',
   'creationTimestamp',
@@ -59,192 +50,175 @@ export class Api {
     return object
   }
 
-  create(kind: Kind, namespace: string | undefined, body: Json, options: WriteOptions): KubeObject {
-    const metadata = { ...body.metadata }
-    if (metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created')
-    if (!metadata.name && metadata.generateName) metadata.name = `${metadata.generateName}${randomSuffix()}`
-    const object = this.#newObject(kind, namespace, { ...body, metadata })
-    if (kind.status) delete object.status
-    if (this.store.get(kind, namespace, object.metadata.name)) {
-      throw alreadyExists(kind, object.metadata.name)
-    }
-    object.metadata.managedFields = undefined
-    return this.#insert(kind, object, options, 'Update')
+  create(kind: Kind, namespace: string | undefined, body: Json, options = BY_CONTROLLER): KubeObject {
+    if (body.metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created')
+    if (this.store.get(kind, namespace, body.metadata.name)) throw alreadyExists(kind, body.metadata.name)
+    const object = this.#newObject(kind, namespace, body)
+    object.metadata.managedFields = ownersAfterUpdate(null, object, writerOf(kind, options, 'Update'))
+    return this.store.put(kind, object)
   }
 
-  /** PUT: replaces the object, except for server-managed members. */
+  /** Replaces the object, except for server-managed members. */
   update(kind: Kind, namespace: string | undefined, name: string, body: Json, options: WriteOptions): KubeObject {
-    const live = this.get(kind, namespace, name)
-    const next = clone(body) as KubeObject
-    next.metadata ??= {} as KubeObject['metadata']
-    // an empty list resets the owners; otherwise the server keeps managedFields
-    return this.#replace(kind, live, next, options, null)
+    return this.#replace(kind, this.get(kind, namespace, name), clone(body), options)
   }
 
-  /** A controller's write: `change` edits a copy of the newest version. Returns undefined if the object is deleted. */
-  modify(
-    kind: Kind,
-    object: KubeObject,
-    change: (copy: KubeObject) => void,
-    options: WriteOptions,
-  ): KubeObject | undefined {
-    const live = this.store.get(kind, object.metadata.namespace, object.metadata.name)
-    if (!live || live.metadata.uid !== object.metadata.uid) return undefined
+  /** A controller's write: `change` edits a copy of the newest version. Does nothing if the object is deleted. */
+  modify(kind: Kind, object: KubeObject, change: (copy: KubeObject) => void): void {
+    const live = this.#live(kind, object)
+    if (!live) return
     const next = clone(live)
     change(next)
-    return this.#replace(kind, live, next, options, null)
+    this.#replace(kind, live, next, BY_CONTROLLER)
   }
 
-  apply(kind: Kind, namespace: string | undefined, name: string, config: Json, options: ApplyOptions): Written {
-    if (config.metadata?.managedFields) throw badRequest('metadata.managedFields must be nil')
+  /** A controller's write of the status, which only it changes. */
+  setStatus(kind: Kind, object: KubeObject, status: Json): void {
+    const live = this.#live(kind, object)
+    if (live && !equal(live.status, status)) this.store.put(kind, { ...live, status })
+  }
+
+  apply(
+    kind: Kind,
+    namespace: string | undefined,
+    name: string,
+    config: Json,
+    options: WriteOptions,
+  ): { object: KubeObject; created: boolean } {
     const live = this.store.get(kind, namespace, name) ?? null
-    if (!live && options.subresource) throw notFound(kind, name)
-    if (!live && config.metadata?.uid) {
-      const uid = config.metadata.uid
-      const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`
-      throw conflict(kind, name, why)
-    }
-    const writer = this.#writer(kind, options, 'Apply')
-    const rules = { force: options.force ?? false, hasStatus: kind.status, minor: this.minor }
-    const merged = applied(live, config, writer, rules)
+    const { uid, resourceVersion } = config.metadata
+    if (!live && uid) throw conflict(kind, name, `uid mismatch: no object has the uid ${uid}`)
+    const merged = applied(live, config, writerOf(kind, options, 'Apply'), this.minor)
     if (live)
       return { object: this.#replace(kind, live, merged, options, merged.metadata.managedFields), created: false }
     // The real server also ignores the resourceVersion of an apply that creates. Separate code creates Services in
     // versions before 1.23.
-    if (kind.kind === 'Service' && this.minor < 23 && config.metadata?.resourceVersion)
+    if (kind.kind === 'Service' && this.minor < 23 && resourceVersion)
       throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created')
-    const object = this.#newObject(kind, namespace, merged)
-    object.metadata.managedFields = merged.metadata.managedFields
-    if (kind.status) delete object.status
-    return { object: this.#insert(kind, object, options, 'Apply'), created: true }
+    return { object: this.store.put(kind, this.#newObject(kind, namespace, merged)), created: true }
   }
 
-  /** The object after the call. `gone`: it is deleted. */
-  delete(
-    kind: Kind,
-    namespace: string | undefined,
-    name: string,
-    options: DeleteOptions = {},
-  ): Written & { gone: boolean } {
+  delete(kind: Kind, namespace: string | undefined, name: string, options: DeleteOptions = {}): void {
     const live = this.get(kind, namespace, name)
     const { uid, resourceVersion } = options.preconditions ?? {}
-    const mismatch = (member: string, expected: string, is: string) =>
-      conflict(
-        kind,
-        name,
-        `Precondition failed: ${member} in precondition: ${expected}, ${member} in object meta: ${is}`,
-      )
-    if (uid && uid !== live.metadata.uid) throw mismatch('UID', uid, live.metadata.uid)
-    if (resourceVersion && resourceVersion !== live.metadata.resourceVersion) {
-      throw mismatch('ResourceVersion', resourceVersion, live.metadata.resourceVersion)
-    }
-    if (options.dryRun) return { object: live, created: false, gone: false }
-    const next = clone(live)
-    const finalizers = new Set(next.metadata.finalizers ?? [])
+    if ((uid ?? live.metadata.uid) !== live.metadata.uid) throw conflict(kind, name, 'Precondition failed: UID')
+    if ((resourceVersion ?? live.metadata.resourceVersion) !== live.metadata.resourceVersion)
+      throw conflict(kind, name, 'Precondition failed: ResourceVersion')
+    const { finalizers: before = [], deletionTimestamp, deletionGracePeriodSeconds = 0, generation = 1 } = live.metadata
+    const finalizers = new Set(before)
     if (options.propagationPolicy === 'Foreground') finalizers.add('foregroundDeletion')
-    if (options.propagationPolicy === 'Orphan') finalizers.add('orphan')
-    if (kind.kind === 'Namespace') next.status = { ...next.status, phase: 'Terminating' }
     const grace = graceOf(kind, live, options.gracePeriodSeconds)
-    const waits = finalizers.size > 0 || grace > 0 || (kind.kind === 'Namespace' && next.spec?.finalizers?.length > 0)
-    if (!waits) return { object: this.store.delete(kind, next), created: false, gone: true }
-    const already = live.metadata.deletionTimestamp !== undefined
-    if (already && finalizers.size === (live.metadata.finalizers?.length ?? 0) && !(grace < graceLeft(live))) {
-      return { object: live, created: false, gone: false }
+    if (finalizers.size === 0 && grace === 0) return void this.store.delete(kind, live)
+    if (deletionTimestamp && finalizers.size === before.length && grace >= deletionGracePeriodSeconds) return
+    const metadata: KubeObject['metadata'] = {
+      ...live.metadata,
+      deletionTimestamp: timestamp(Date.now() + grace * 1000),
+      deletionGracePeriodSeconds: grace,
+      ...(finalizers.size > 0 ? { finalizers: [...finalizers] } : {}),
+      ...(kind.generation && !deletionTimestamp ? { generation: generation + 1 } : {}),
     }
-    next.metadata.finalizers = finalizers.size > 0 ? [...finalizers] : undefined
-    next.metadata.deletionTimestamp = timestamp(Date.now() + grace * 1000)
-    next.metadata.deletionGracePeriodSeconds = grace
-    if (kind.generation && !already) next.metadata.generation = (next.metadata.generation ?? 0) + 1
-    return { object: this.store.put(kind, JSON.parse(JSON.stringify(next))), created: false, gone: false }
+    this.store.put(kind, { ...live, metadata })
   }
 
-  #writer(kind: Kind, { manager, subresource }: WriteOptions, operation: Writer['operation']): Writer {
-    return { manager, operation, apiVersion: groupVersion(kind), ...(subresource ? { subresource } : {}) }
+  #live(kind: Kind, { metadata }: KubeObject): KubeObject | undefined {
+    const live = this.store.get(kind, metadata.namespace, metadata.name)
+    return live?.metadata.uid === metadata.uid ? live : undefined
   }
 
-  #newObject(kind: Kind, namespace: string | undefined, body: Json): KubeObject {
-    const {
-      resourceVersion: _v,
-      deletionTimestamp: _d,
-      deletionGracePeriodSeconds: _g,
-      selfLink: _s,
-      ...metadata
-    } = body.metadata ?? {}
-    return clone({
+  #newObject(kind: Kind, namespace: string | undefined, { status: _, ...body }: Json): KubeObject {
+    const raw = clone({
       ...body,
       apiVersion: groupVersion(kind),
       kind: kind.kind,
       metadata: {
-        ...metadata,
+        ...body.metadata,
         ...(kind.namespaced ? { namespace } : {}),
         uid: randomUUID(),
         creationTimestamp: timestamp(),
         ...(kind.generation ? { generation: 1 } : {}),
       },
     })
-  }
-
-  #insert(kind: Kind, raw: KubeObject, options: WriteOptions, operation: Writer['operation']): KubeObject {
-    let object = withDefaults(kind, raw, null, this.store)
-    object = admit(this.store, kind, object, null)
+    const object = withDefaults(kind, raw, null, this.store)
+    this.#admit(kind, object)
     validate(kind, object, null)
-    if (operation === 'Update') {
-      object.metadata.managedFields = ownersAfterUpdate(null, object, this.#writer(kind, options, operation))
-    }
-    return options.dryRun ? object : this.store.put(kind, object)
+    return object
   }
 
-  /** @param owners the new managedFields; null: derived from the changed fields */
+  /** Refuses with 403 or 404, as namespace, service account and quota admission do. */
+  #admit(kind: Kind, object: KubeObject): void {
+    const { name, namespace } = object.metadata
+    const home = kindNamed('Namespace')
+    if (kind.namespaced && !this.store.get(home, undefined, namespace!)) throw notFound(home, namespace!)
+    if (kind.kind !== 'Pod') return
+    const account = object.spec.serviceAccountName
+    if (!this.store.get(kindNamed('ServiceAccount'), namespace, account)) {
+      const why = `error looking up service account ${namespace}/${account}: serviceaccount "${account}" not found`
+      throw forbidden(kind, name, why)
+    }
+    charge(this.store, object)
+  }
+
+  /** @param owners the new managedFields; absent: derived from the changed fields */
   #replace(
     kind: Kind,
     live: KubeObject,
     raw: KubeObject,
     options: WriteOptions,
-    owners: KubeObject['metadata']['managedFields'] | null,
+    owners?: KubeObject['metadata']['managedFields'],
   ): KubeObject {
-    const { name, namespace, uid, resourceVersion } = live.metadata
-    if (raw.metadata.resourceVersion && raw.metadata.resourceVersion !== resourceVersion) throw stale(kind, name)
-    if (raw.metadata.uid && raw.metadata.uid !== uid) {
-      const why = `Precondition failed: UID in precondition: ${raw.metadata.uid}, UID in object meta: ${uid}`
-      throw conflict(kind, name, why)
-    }
-    let next: KubeObject = { ...raw, apiVersion: live.apiVersion, kind: live.kind, metadata: { ...raw.metadata } }
-    if (options.subresource === 'status') next = { ...live, metadata: { ...live.metadata }, status: raw.status }
-    else if (kind.status) next.status = live.status
-    Object.assign(next.metadata, { name, ...(namespace === undefined ? {} : { namespace }), resourceVersion })
-    for (const member of SERVER_KEPT) (next.metadata as Json)[member] = live.metadata[member]
-    next = withDefaults(kind, next, live, this.store)
-    if (options.subresource !== 'status') next = admit(this.store, kind, next, live)
+    const { name, namespace, uid, resourceVersion, finalizers } = live.metadata
+    if ((raw.metadata.resourceVersion ?? resourceVersion) !== resourceVersion)
+      throw conflict(
+        kind,
+        name,
+        'the object has been modified; please apply your changes to the latest version and try again',
+      )
+    if ((raw.metadata.uid ?? uid) !== uid) throw conflict(kind, name, 'Precondition failed: UID')
+    const { apiVersion, kind: kindName, status } = live
+    const metadata = { ...raw.metadata, name, ...(namespace ? { namespace } : {}), resourceVersion }
+    for (const member of SERVER_KEPT) (metadata as Json)[member] = live.metadata[member]
+    const next = withDefaults(kind, { ...raw, apiVersion, kind: kindName, metadata }, live, this.store)
+    next.status = status
+    if (kind.kind === 'PersistentVolumeClaim') this.#requireResizable(next, live)
     validate(kind, next, live)
-    if (kind.generation && !equal(next.spec, live.spec)) next.metadata.generation = (live.metadata.generation ?? 0) + 1
-    const writer = this.#writer(kind, options, 'Update')
-    next.metadata.managedFields = owners ?? ownersAfterUpdate(live, next, writer)
-    if (same(next, live) || options.dryRun) return options.dryRun ? next : live
-    if (
-      live.metadata.deletionTimestamp &&
-      !next.metadata.finalizers?.length &&
-      !live.metadata.deletionGracePeriodSeconds
-    ) {
-      if (kind.kind !== 'Namespace' || !next.spec?.finalizers?.length) return this.store.delete(kind, next)
-    }
-    return this.store.put(kind, next)
+    if (kind.generation && !equal(next.spec, live.spec)) next.metadata.generation = live.metadata.generation! + 1
+    next.metadata.managedFields = owners ?? ownersAfterUpdate(live, next, writerOf(kind, options, 'Update'))
+    if (options.dryRun) return next
+    if (isSame(next, live)) return live
+    // the last finalizer of a deleted object was removed
+    return finalizers && live.metadata.deletionTimestamp && !next.metadata.finalizers
+      ? this.store.delete(kind, next)
+      : this.store.put(kind, next)
+  }
+
+  #requireResizable(claim: KubeObject, live: KubeObject): void {
+    const bytes = ({ spec }: KubeObject) => nano(spec.resources?.requests?.storage)
+    const storageClass = this.store.get(kindNamed('StorageClass'), undefined, live.spec.storageClassName)
+    if (bytes(claim) <= bytes(live) || storageClass?.allowVolumeExpansion) return
+    const why =
+      'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize'
+    throw forbidden(kindNamed('PersistentVolumeClaim'), claim.metadata.name, why)
   }
 }
 
+const writerOf = (kind: Kind, { manager }: WriteOptions, operation: Writer['operation']): Writer => ({
+  manager,
+  operation,
+  apiVersion: groupVersion(kind),
+})
+
 /** True: only times in managedFields differ, so nothing is written. */
-function same(a: KubeObject, b: KubeObject): boolean {
+function isSame(a: KubeObject, b: KubeObject): boolean {
   const strip = (object: KubeObject) => ({
     ...object,
+    status: object.status,
     metadata: { ...object.metadata, managedFields: object.metadata.managedFields?.map((e) => ({ ...e, time: '' })) },
   })
   return equal(strip(a), strip(b))
 }
 
 /** Grace period of a pod in seconds. Other objects are deleted immediately. */
-function graceOf(kind: Kind, object: KubeObject, expected: number | undefined): number {
-  if (kind.kind !== 'Pod') return 0
-  if (!object.spec.nodeName || ['Succeeded', 'Failed'].includes(object.status?.phase)) return 0
-  return expected ?? object.spec.terminationGracePeriodSeconds ?? 30
+function graceOf(kind: Kind, { spec, status }: KubeObject, expected: number | undefined): number {
+  if (kind.kind !== 'Pod' || !spec.nodeName || ['Succeeded', 'Failed'].includes(status?.phase)) return 0
+  return expected ?? spec.terminationGracePeriodSeconds
 }
-
-const graceLeft = (object: KubeObject): number => object.metadata.deletionGracePeriodSeconds ?? 0

@@ -1,7 +1,7 @@
-/** Shared by controllers and kubelets: the API, simulated durations, events, and work queues. */
-import { randomUUID } from 'node:crypto'
+/** Shared by controllers and kubelets: the API, simulated durations, warnings, and work queues. */
+import { createHash, randomUUID } from 'node:crypto'
 import type { Api } from './api.ts'
-import { kindNamed } from './kinds.ts'
+import { type Kind, kindNamed } from './kinds.ts'
 import type { Logs } from './logs.ts'
 import { type KubeObject, timestamp } from './objects.ts'
 import type { Store } from './store.ts'
@@ -16,8 +16,6 @@ export interface Delays {
   provision: number
   /** to pull an image, or to fail to pull it */
   pull: number
-  /** run time of an init container */
-  init: number
   /** from a running container to a ready one */
   ready: number
   /** from the start of a `crash` container to its end */
@@ -35,14 +33,12 @@ export interface Context {
   delays: Delays
   /** Runs after `ms` unless the stand-in is closed before. */
   after(ms: number, run: () => void): NodeJS.Timeout
-  event(about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, component: string): void
+  /** Records a Warning event. */
+  warn(about: KubeObject, reason: string, message: string): void
 }
-
-const EVENT = kindNamed('Event')
 
 export function createContext(store: Store, api: Api, logs: Logs, delays: Delays): Context & { close(): void } {
   const timers = new Set<NodeJS.Timeout>()
-  const recorded = new Map<string, string>()
   return {
     store,
     api,
@@ -56,9 +52,7 @@ export function createContext(store: Store, api: Api, logs: Logs, delays: Delays
       timers.add(timer)
       return timer
     },
-    event(about, type, reason, message, component) {
-      record(store, recorded, about, { type, reason, message, component })
-    },
+    warn: (about, reason, message) => record(store, about, reason, message),
     close() {
       for (const timer of timers) clearTimeout(timer)
       timers.clear()
@@ -66,46 +60,26 @@ export function createContext(store: Store, api: Api, logs: Logs, delays: Delays
   }
 }
 
-/** A repeated event increments its count, as in the real recorder. `recorded`: object and message → name of the event. */
-function record(
-  store: Store,
-  recorded: Map<string, string>,
-  about: KubeObject,
-  { type, reason, message, component }: { type: string; reason: string; message: string; component: string },
-): void {
-  const { name, namespace = 'default', uid, resourceVersion } = about.metadata
-  const home = store.get(kindNamed('Namespace'), undefined, namespace)
-  // a terminating namespace accepts no new objects
-  if (!home || home.metadata.deletionTimestamp) return
-  const words = `${uid}/${reason}/${message}`
-  const same = store.get(EVENT, namespace, recorded.get(words) ?? '')
-  if (same) {
-    store.put(EVENT, { ...same, count: same.count + 1, lastTimestamp: timestamp() })
-    return
-  }
-  const suffix = randomUUID().replaceAll('-', '').slice(0, 16)
-  recorded.set(words, `${name}.${suffix}`)
-  store.put(EVENT, {
+/** A repeated event replaces the earlier one, as in the real recorder. */
+function record(store: Store, about: KubeObject, reason: string, message: string): void {
+  const { name, namespace, uid } = about.metadata
+  const digest = createHash('sha1').update(`${uid}/${reason}/${message}`).digest('hex').slice(0, 16)
+  const at = timestamp()
+  store.put(kindNamed('Event'), {
     apiVersion: 'v1',
     kind: 'Event',
     metadata: {
-      name: `${name}.${suffix}`,
-      namespace,
+      name: `${name}.${digest}`,
+      namespace: namespace!,
       uid: randomUUID(),
       resourceVersion: '',
-      creationTimestamp: timestamp(),
+      creationTimestamp: at,
     },
-    involvedObject: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid, resourceVersion },
-    type,
+    involvedObject: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid },
+    type: 'Warning',
     reason,
     message,
-    count: 1,
-    firstTimestamp: timestamp(),
-    lastTimestamp: timestamp(),
-    eventTime: null,
-    source: { component },
-    reportingComponent: component,
-    reportingInstance: '',
+    lastTimestamp: at,
   })
 }
 
@@ -133,21 +107,30 @@ export class WorkQueue {
     this.#due.set(key, { timer, at })
   }
 
-  /** Processes the key again, with growing delays. */
-  retry(key: string): void {
+  /** After a failure processes the key again, with growing delays. */
+  retryIf(failed: boolean, key: string): void {
+    if (!failed) return void this.#failures.delete(key)
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, Math.min(failures + 1, 5))
     this.add(key, this.#context.delays.retry * 2 ** failures)
   }
+}
 
-  succeeded(key: string): void {
-    this.#failures.delete(key)
-  }
+/** A queue that calls `reconcile` for an object of this kind after each change of it. */
+export function reconciling(
+  context: Context,
+  kind: Kind,
+  reconcile: (object: KubeObject, key: string) => void,
+): WorkQueue {
+  const queue = new WorkQueue(context, (key) => {
+    const [namespace, name = ''] = key.split('/')
+    const object = context.store.get(kind, namespace, name)
+    if (object) reconcile(object, key)
+  })
+  context.store.onChange((change) => {
+    if (change.kind === kind && change.type !== 'DELETED') queue.add(keyOf(change.object))
+  })
+  return queue
 }
 
 export const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
-
-export const splitKey = (key: string): { namespace: string; name: string } => {
-  const [namespace = '', name = ''] = key.split('/')
-  return { namespace, name }
-}

@@ -1,160 +1,118 @@
-/** The API server's defaults for missing members, and its normalised values. */
-import { claim, pod, requestsFromLimits, template } from './defaults-pod.ts'
-import { dropEmpty, fill, quantities, tidy } from './defaults-words.ts'
+/**
+ * Values that the API server fills in or normalises. Not all of them: drift must be told from defaults, and the
+ * stand-in's controllers read some.
+ */
 import { type Kind, kindNamed } from './kinds.ts'
-import { withLimitDefaults } from './limit-ranges.ts'
-import type { Json, KubeObject } from './objects.ts'
+import { clone, type Json, type KubeObject } from './objects.ts'
+import { canonical, isQuantity } from './quantity.ts'
 import type { Store } from './store.ts'
 
+/** Sets missing members. */
+function fill(object: Json, defaults: Json): void {
+  for (const [name, value] of Object.entries(defaults)) object[name] ??= clone(value)
+}
+
+/** Drops members that a decoded object can't hold: null and empty lists. */
+function tidy(value: Json): Json {
+  if (Array.isArray(value)) return value.map(tidy)
+  if (typeof value !== 'object' || value === null) return value
+  const isKept = (member: Json) => member !== null && member !== undefined && !(Array.isArray(member) && !member.length)
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => isKept(member))
+      .map(([name, member]) => [name, tidy(member)]),
+  )
+}
+
+/** Drops members with the zero value of their type, which an API server does not store. */
+function dropZero(object: Json, ...names: string[]): void {
+  for (const name of names) if (!object[name]) delete object[name]
+}
+
+function quantities(amounts: Json): void {
+  for (const [name, amount] of Object.entries(amounts ?? {})) if (isQuantity(amount)) amounts[name] = canonical(amount)
+}
+
+function container(value: Json): void {
+  fill(value, { resources: {}, terminationMessagePath: '/dev/termination-log', imagePullPolicy: 'IfNotPresent' })
+  for (const port of value.ports ?? []) fill(port, { protocol: 'TCP' })
+  for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe'])
+    if (value[name])
+      fill(value[name], { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 })
+  quantities(value.resources.requests)
+  quantities(value.resources.limits)
+}
+
+function pod(spec: Json): void {
+  fill(spec, {
+    restartPolicy: 'Always',
+    terminationGracePeriodSeconds: 30,
+    dnsPolicy: 'ClusterFirst',
+    securityContext: {},
+    schedulerName: 'default-scheduler',
+  })
+  // both members for the service account get the same value
+  if (spec.serviceAccountName) spec.serviceAccount = spec.serviceAccountName
+  else if (spec.serviceAccount) spec.serviceAccountName = spec.serviceAccount
+  for (const one of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) container(one)
+}
+
 const BY_KIND: Record<string, (object: Json, live: KubeObject | null, store: Store) => void> = {
-  Pod({ spec }, live) {
+  Pod({ spec }) {
     pod(spec)
-    requestsFromLimits(spec)
-    fill(spec, { serviceAccountName: 'default' })
-    fill(spec, {
-      serviceAccount: spec.serviceAccountName,
-      enableServiceLinks: true,
-      preemptionPolicy: 'PreemptLowerPriority',
-      priority: 0,
-      tolerations: ['not-ready', 'unreachable'].map((taint) => ({
-        key: `node.kubernetes.io/${taint}`,
-        operator: 'Exists',
-        effect: 'NoExecute',
-        tolerationSeconds: 300,
-      })),
-    })
-    if (live) spec.nodeName ??= live.spec.nodeName
+    fill(spec, { serviceAccountName: 'default', serviceAccount: 'default', enableServiceLinks: true, priority: 0 })
   },
   Deployment({ spec }) {
     fill(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600, strategy: {} })
     fill(spec.strategy, { type: 'RollingUpdate' })
-    dropEmpty(spec, 'minReadySeconds', 'paused')
     if (spec.strategy.type === 'RollingUpdate') {
-      spec.strategy.rollingUpdate ??= {}
+      fill(spec.strategy, { rollingUpdate: {} })
       fill(spec.strategy.rollingUpdate, { maxUnavailable: '25%', maxSurge: '25%' })
     }
-    template(spec.template)
+    dropZero(spec, 'minReadySeconds', 'paused')
+    pod(spec.template.spec)
   },
   ReplicaSet({ spec }) {
-    fill(spec, { replicas: 1 })
-    dropEmpty(spec, 'minReadySeconds')
-    template(spec.template)
+    pod(spec.template.spec)
   },
   StatefulSet({ spec }) {
     fill(spec, { replicas: 1, revisionHistoryLimit: 10, podManagementPolicy: 'OrderedReady', updateStrategy: {} })
     fill(spec.updateStrategy, { type: 'RollingUpdate' })
-    if (spec.updateStrategy.type === 'RollingUpdate') {
-      spec.updateStrategy.rollingUpdate ??= {}
-      fill(spec.updateStrategy.rollingUpdate, { partition: 0 })
-    }
-    fill(spec, { persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' } })
-    dropEmpty(spec, 'minReadySeconds')
-    template(spec.template)
-    for (const c of spec.volumeClaimTemplates ?? []) {
-      c.apiVersion = 'v1'
-      c.kind = 'PersistentVolumeClaim'
-      c.metadata = { creationTimestamp: null, ...c.metadata }
-      claim(c.spec)
-      c.status = { phase: 'Pending' }
-    }
+    if (spec.updateStrategy.type === 'RollingUpdate') fill(spec.updateStrategy, { rollingUpdate: { partition: 0 } })
+    pod(spec.template.spec)
   },
   Service({ spec }, live, store) {
-    fill(spec, { type: 'ClusterIP', sessionAffinity: 'None' })
-    if (spec.type !== 'ExternalName') {
-      fill(spec, { internalTrafficPolicy: 'Cluster', ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv4'] })
-      spec.clusterIP ??= live?.spec.clusterIP ?? `10.96.${(store.version >> 8) % 256}.${store.version % 256}`
-      spec.clusterIPs ??= [spec.clusterIP]
-    }
-    for (const port of spec.ports ?? []) {
-      fill(port, { protocol: 'TCP' })
-      fill(port, { targetPort: port.port })
-    }
-    dropEmpty(spec, 'publishNotReadyAddresses', 'selector')
+    const clusterIP = live?.spec.clusterIP ?? `10.96.${(store.version >> 8) % 256}.${store.version % 256}`
+    fill(spec, { type: 'ClusterIP', sessionAffinity: 'None', ipFamilies: ['IPv4'], clusterIP })
+    for (const port of spec.ports ?? []) fill(port, { protocol: 'TCP', targetPort: port.port })
   },
-  PersistentVolumeClaim(object, live, store) {
-    claim(object.spec)
-    if (live) {
-      for (const field of ['volumeName', 'storageClassName'])
-        if (live.spec[field] !== undefined) fill(object.spec, { [field]: live.spec[field] })
-      return
-    }
-    object.spec.storageClassName ??= defaultClass(store)
-    if (object.spec.storageClassName === undefined) delete object.spec.storageClassName
-    object.metadata.finalizers = [...new Set([...(object.metadata.finalizers ?? []), 'kubernetes.io/pvc-protection'])]
+  PersistentVolumeClaim({ spec, metadata }, live, store) {
+    fill(spec, { volumeMode: 'Filesystem' })
+    quantities(spec.resources?.requests)
+    const [byDefault] = store.all(kindNamed('StorageClass'))
+    fill(spec, { storageClassName: live ? live.spec.storageClassName : byDefault?.metadata.name })
+    if (live) return
+    // kept while a pod uses the claim
+    metadata.finalizers = ['kubernetes.io/pvc-protection']
   },
   HorizontalPodAutoscaler({ spec }) {
     fill(spec, { minReplicas: 1 })
-    fill(spec, { targetCPUUtilizationPercentage: 80 })
-  },
-  Ingress({ spec }) {
-    for (const rule of spec?.rules ?? []) {
-      for (const path of rule.http?.paths ?? []) fill(path, { pathType: 'ImplementationSpecific' })
-    }
-  },
-  Namespace(object, live) {
-    object.spec ??= {}
-    if (!live) {
-      fill(object.spec, { finalizers: ['kubernetes'] })
-      object.status = { phase: 'Active' }
-    }
-    object.metadata.labels = { ...object.metadata.labels, 'kubernetes.io/metadata.name': object.metadata.name }
   },
   Secret(object) {
     fill(object, { type: 'Opaque' })
-    for (const [name, value] of Object.entries(object.stringData ?? {})) {
+    for (const [name, value] of Object.entries(object.stringData ?? {}))
       object.data = { ...object.data, [name]: Buffer.from(String(value)).toString('base64') }
-    }
     delete object.stringData
-    dropEmpty(object, 'data')
   },
-  ConfigMap(object) {
-    dropEmpty(object, 'data', 'binaryData')
+  ResourceQuota(object) {
+    // a quota applies once its status is written, which a real cluster does a little later
+    object.status = { hard: object.spec.hard }
   },
-  RoleBinding(object) {
-    fill(object.roleRef ?? {}, { apiGroup: 'rbac.authorization.k8s.io' })
-    for (const subject of object.subjects ?? []) {
-      if (subject.kind !== 'ServiceAccount') fill(subject, { apiGroup: 'rbac.authorization.k8s.io' })
-    }
-  },
-  ResourceQuota({ spec }) {
-    quantities(spec, 'hard')
-  },
-  LimitRange({ spec }) {
-    for (const limit of spec?.limits ?? []) {
-      quantities(limit, 'max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio')
-      withLimitDefaults(limit)
-    }
-  },
-  NetworkPolicy({ spec }) {
-    spec.podSelector ??= {}
-    spec.policyTypes ??= ['Ingress', ...(spec.egress ? ['Egress'] : [])]
-    for (const rule of [...(spec.ingress ?? []), ...(spec.egress ?? [])])
-      for (const port of rule.ports ?? []) fill(port, { protocol: 'TCP' })
-  },
-}
-
-function defaultClass(store: Store): string | undefined {
-  return store
-    .all(kindNamed('StorageClass'))
-    .find((c) => c.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true')?.metadata.name
 }
 
 /** @param live the existing object; null: it is created */
 export function withDefaults(kind: Kind, object: KubeObject, live: KubeObject | null, store: Store): KubeObject {
   const next = tidy(object)
-  dropEmpty(next.metadata, 'labels', 'annotations')
-  const needsSpec = [
-    'Pod',
-    'Deployment',
-    'ReplicaSet',
-    'StatefulSet',
-    'Service',
-    'PersistentVolumeClaim',
-    'HorizontalPodAutoscaler',
-    'NetworkPolicy',
-    'PodDisruptionBudget',
-  ]
-  if (needsSpec.includes(kind.kind)) next.spec ??= {}
   BY_KIND[kind.kind]?.(next, live, store)
   return next
 }

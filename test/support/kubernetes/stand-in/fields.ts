@@ -2,53 +2,36 @@
  * Fields of an object and their owners, as in structured-merge-diff. A field set is a flat set of paths, stored as
  * FieldsV1 in metadata.managedFields. See README.md for the form of a path.
  */
-import type { Json } from './objects.ts'
+import { isMap, type Json } from './objects.ts'
 
 /** Path → its value as JSON. An item of a list has '', because its members have their own paths. */
 export type Fields = Map<string, string>
 
 const SEPARATOR = '\n'
 
-/** Lists whose items are identified by keys. Lists that are neither here nor in SETS are atomic. */
-function listKeys(path: string[]): string[] | null {
-  const name = path.at(-1)?.slice(2)
-  const within = path
-    .filter((element) => element.startsWith('f:'))
-    .at(-2)
-    ?.slice(2)
-  switch (name) {
-    case 'containers':
-    case 'initContainers':
-    case 'ephemeralContainers':
-    case 'volumes':
-    case 'env':
-      return ['name']
-    case 'imagePullSecrets':
-      // the list of a pod; a ServiceAccount's list is atomic
-      return within === 'spec' ? ['name'] : null
-    case 'secrets':
-      return within === undefined ? ['name'] : null
-    case 'ports':
-      if (within === 'containers' || within === 'initContainers') return ['containerPort', 'protocol']
-      return within === 'spec' ? ['port', 'protocol'] : null
-    case 'volumeMounts':
-      return ['mountPath']
-    case 'volumeDevices':
-      return ['devicePath']
-    case 'hostAliases':
-    case 'podIPs':
-      return ['ip']
-    case 'topologySpreadConstraints':
-      return ['topologyKey', 'whenUnsatisfiable']
-    case 'conditions':
-      return within === 'status' ? ['type'] : null
-    case 'claims':
-      return within === 'resources' ? ['name'] : null
-    case 'ownerReferences':
-      return ['uid']
-    default:
-      return null
-  }
+/** Lists whose items are identified by keys. */
+const LIST_KEYS: Record<string, string[]> = {
+  containers: ['name'],
+  initContainers: ['name'],
+  volumes: ['name'],
+  env: ['name'],
+  imagePullSecrets: ['name'],
+  volumeMounts: ['mountPath'],
+  topologySpreadConstraints: ['topologyKey', 'whenUnsatisfiable'],
+  ownerReferences: ['uid'],
+}
+/** Of a container, and of a Service. Other lists of this name are atomic. */
+const PORT_KEYS: Record<string, string[]> = {
+  containers: ['containerPort', 'protocol'],
+  initContainers: ['containerPort', 'protocol'],
+  spec: ['port', 'protocol'],
+}
+
+function listKeys(path: string[]): string[] | undefined {
+  const name = path.at(-1)?.slice(2) ?? ''
+  if (name !== 'ports') return LIST_KEYS[name]
+  const within = path.filter((element) => element.startsWith('f:')).at(-2)
+  return PORT_KEYS[within?.slice(2) ?? '']
 }
 
 /** Defaults for missing keys of an item. */
@@ -70,26 +53,15 @@ const ATOMIC = new Set([
   'resourceFieldRef',
   'roleRef',
   'scaleTargetRef',
-  'secretRef',
-  'involvedObject',
-  'nodeSelectorTerms',
 ])
 
-export type ListType = 'keyed' | 'set' | 'atomic'
-
-export function listType(path: string[]): ListType {
-  if (listKeys(path)) return 'keyed'
-  return SETS.has(path.at(-1)?.slice(2) ?? '') ? 'set' : 'atomic'
-}
-
-export function isMap(value: Json): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+/** True: the list at this path is merged by its items. */
+export const isAssociative = (path: string[]): boolean =>
+  listKeys(path) !== undefined || SETS.has(path.at(-1)?.slice(2) ?? '')
 
 /** True: the object at this path is merged by its members. */
-export function isGranular(path: string[], value: Json): boolean {
-  return isMap(value) && !(path.length > 0 && ATOMIC.has(path.at(-1)!.slice(2)))
-}
+export const isGranular = (path: string[], value: Json): boolean =>
+  isMap(value) && !(path.length > 0 && ATOMIC.has(path.at(-1)!.slice(2)))
 
 /** The path element of an item of an associative list or a set. */
 export function itemElement(path: string[], item: Json): string {
@@ -103,13 +75,13 @@ export const join = (path: string[]): string => path.join(SEPARATOR)
 export const split = (path: string): string[] => path.split(SEPARATOR)
 
 const UNTRACKED = new Set(
-  ['name', 'namespace', 'creationTimestamp', 'selfLink', 'uid', 'generation', 'managedFields', 'resourceVersion'].map(
-    (name) => join(['f:metadata', `f:${name}`]),
+  ['name', 'namespace', 'creationTimestamp', 'uid', 'generation', 'managedFields', 'resourceVersion'].map((name) =>
+    join(['f:metadata', `f:${name}`]),
   ),
 )
 
-/** Every field of an object with its value. Type, name and server metadata have no owner. */
-export function fieldsOf(object: Json): Fields {
+/** Every field of an object with its value. Type, name, server metadata and status have no owner. */
+export function fieldsOf({ apiVersion: _v, kind: _k, status: _s, ...object }: Json): Fields {
   const fields: Fields = new Map()
   const walk = (value: Json, path: string[]): void => {
     const at = join(path)
@@ -118,7 +90,7 @@ export function fieldsOf(object: Json): Fields {
       const members = Object.entries(value).filter(([, member]) => member !== undefined)
       if (members.length === 0 && path.length > 0) fields.set(at, '{}')
       for (const [name, member] of members) walk(member, [...path, `f:${name}`])
-    } else if (Array.isArray(value) && listType(path) !== 'atomic') {
+    } else if (Array.isArray(value) && isAssociative(path)) {
       for (const item of value) {
         const below = [...path, itemElement(path, item)]
         fields.set(join(below), '')
@@ -128,8 +100,7 @@ export function fieldsOf(object: Json): Fields {
       fields.set(at, JSON.stringify(value))
     }
   }
-  const { apiVersion: _v, kind: _k, ...rest } = object
-  walk(rest, [])
+  walk(object, [])
   return fields
 }
 
@@ -139,11 +110,7 @@ export function withParents(paths: Iterable<string>): Set<string> {
   for (const path of paths) {
     all.add(path)
     const elements = split(path)
-    for (let n = elements.length - 1; n > 0; n--) {
-      const above = join(elements.slice(0, n))
-      if (all.has(above)) break
-      all.add(above)
-    }
+    for (let n = elements.length - 1; n > 0; n--) all.add(join(elements.slice(0, n)))
   }
   return all
 }
@@ -151,14 +118,12 @@ export function withParents(paths: Iterable<string>): Set<string> {
 /** A field set in the form of metadata.managedFields. */
 export function toFieldsV1(paths: Iterable<string>): Json {
   const root: Json = {}
-  const sorted = [...paths].sort()
-  for (const path of sorted) {
+  for (const path of [...paths].sort()) {
     let node = root
-    const elements = split(path)
-    elements.forEach((element) => {
+    for (const element of split(path)) {
       node[element] ??= {}
       node = node[element]
-    })
+    }
     node['.'] = {}
   }
   const tidy = (node: Json): Json => {

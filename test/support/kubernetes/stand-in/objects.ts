@@ -21,7 +21,6 @@ export interface ManagedFieldsEntry {
   time: string
   fieldsType: 'FieldsV1'
   fieldsV1: Json
-  subresource?: string
 }
 
 export interface KubeObject {
@@ -30,7 +29,6 @@ export interface KubeObject {
   metadata: {
     name: string
     namespace?: string
-    generateName?: string
     uid: string
     resourceVersion: string
     generation?: number
@@ -52,6 +50,10 @@ export const clone = <T>(value: T): T => (value === undefined ? value : structur
 
 export const equal = isDeepStrictEqual
 
+export function isMap(value: Json): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Times of Kubernetes have whole seconds. */
 export function timestamp(at = Date.now()): string {
   return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
@@ -67,16 +69,16 @@ export function ownerReference(owner: KubeObject): OwnerReference {
   return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true, blockOwnerDeletion: true }
 }
 
-/** Characters of generated names in Kubernetes: no vowels and no similar-looking characters. */
-export function randomSuffix(length = 5): string {
+/** Five characters of generated names in Kubernetes: no vowels and no similar-looking characters. */
+export function randomSuffix(): string {
   const letters = 'bcdfghjklmnpqrstvwxz2456789'
-  return Array.from({ length }, () => letters[Math.floor(Math.random() * letters.length)]).join('')
+  return Array.from({ length: 5 }, () => letters[Math.floor(Math.random() * letters.length)]).join('')
 }
 
 /** Sets a condition and returns the new list. lastTransitionTime changes only with the status. */
-export function withCondition(conditions: Json[] | undefined, condition: Json, extra: Json = {}): Json[] {
-  const before = conditions?.find((c) => c.type === condition.type)
+export function withCondition(conditions: Json[] = [], condition: Json): Json[] {
+  const before = conditions.find(({ type }) => type === condition.type)
   const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : timestamp()
-  const next = { ...condition, lastTransitionTime, ...extra }
-  return before ? conditions!.map((c) => (c === before ? next : c)) : [...(conditions ?? []), next]
+  const next = { ...condition, lastTransitionTime }
+  return before ? conditions.map((one) => (one === before ? next : one)) : [...conditions, next]
 }

@@ -18,13 +18,10 @@ export class Requests {
     return [...this.#counts.values()].reduce((sum, n) => sum + n, 0)
   }
 
-  /** Counts by verb, resource, or both: `count('list')`, `count('list', 'pods')`, `count(null, 'pods')`. */
-  count(verb: string | null, resource?: string): number {
+  /** Counts by verb, or by verb and resource. */
+  count(verb: string, resource?: string): number {
     return [...this.#counts]
-      .filter(([name]) => {
-        const [v, r] = name.split(' ')
-        return (verb === null || v === verb) && (resource === undefined || r === resource)
-      })
+      .filter(([name]) => (resource === undefined ? name.startsWith(`${verb} `) : name === `${verb} ${resource}`))
       .reduce((sum, [, n]) => sum + n, 0)
   }
 

@@ -14,6 +14,9 @@ export interface Change {
   before: KubeObject | null
 }
 
+/** recent changes that watches can start from */
+const KEPT_CHANGES = 10_000
+
 export class Store {
   version = 1000
   /** changes up to this version are forgotten, and a watch from before gets 410 */
@@ -21,13 +24,7 @@ export class Store {
   /** kind → namespace ('' for cluster-wide ones) → name */
   readonly #objects = new Map<Kind, Map<string, Map<string, KubeObject>>>()
   readonly #listeners = new Set<(change: Change) => void>()
-  readonly #keep: number
   #changes: Change[] = []
-
-  /** @param keep number of changes kept for watches */
-  constructor(keep: number) {
-    this.#keep = keep
-  }
 
   #home(kind: Kind, namespace = ''): Map<string, KubeObject> {
     const namespaces = this.#objects.get(kind) ?? new Map<string, Map<string, KubeObject>>()
@@ -99,8 +96,8 @@ export class Store {
 
   #tell(change: Change): void {
     this.#changes.push(change)
-    if (this.#changes.length > this.#keep * 2) {
-      const dropped = this.#changes.splice(0, this.#changes.length - this.#keep)
+    if (this.#changes.length > KEPT_CHANGES * 2) {
+      const dropped = this.#changes.splice(0, this.#changes.length - KEPT_CHANGES)
       this.forgotten = dropped.at(-1)!.version
     }
     for (const listener of [...this.#listeners]) listener(change)

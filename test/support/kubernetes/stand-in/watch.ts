@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { groupVersion, type Kind } from './kinds.ts'
 import type { KubeObject } from './objects.ts'
-import { gone } from './status.ts'
+import { ApiError } from './status.ts'
 import type { Change, Store } from './store.ts'
 
 export interface WatchOptions {
@@ -10,58 +10,41 @@ export interface WatchOptions {
   namespace: string | undefined
   /** by labels and fields */
   test: (object: KubeObject) => boolean
-  /** null or '0': starts with the existing objects */
-  resourceVersion: string | null
-  bookmarks: boolean
-  timeoutSeconds: number | null
+  /** resource version */
+  from: number
+  timeoutSeconds: number
 }
 
 /** Starts the response. It ends at the timeout or when the client disconnects. */
 export function watch(store: Store, response: ServerResponse, options: WatchOptions): void {
-  const { kind, namespace, test, resourceVersion, bookmarks, timeoutSeconds } = options
+  const { kind, namespace, test, from, timeoutSeconds } = options
   const send = (type: string, object: unknown) => response.write(`${JSON.stringify({ type, object })}\n`)
-  response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-cache, private' })
-  response.flushHeaders()
-
-  const from = Number(resourceVersion ?? 0)
-  if (from !== 0 && from < store.forgotten) {
-    const { status } = gone(`too old resource version: ${from} (${store.forgotten})`)
-    send('ERROR', status)
+  response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
+  if (from < store.forgotten) {
+    send('ERROR', new ApiError(410, 'Expired', `too old resource version: ${from} (${store.forgotten})`).status)
     response.end()
     return
   }
-  const mine = (object: KubeObject | null): boolean =>
-    object !== null && (namespace === undefined || object.metadata.namespace === namespace) && test(object)
+  const isSelected = (object: KubeObject | null): boolean =>
+    object !== null && object.metadata.namespace === namespace && test(object)
   const tell = (change: Change): void => {
     if (change.kind !== kind) return
-    const was = mine(change.before)
+    const was = isSelected(change.before)
     // an object that leaves the selection is a deletion for this client, one that enters is an addition
-    const is = change.type !== 'DELETED' && mine(change.object)
+    const is = change.type !== 'DELETED' && isSelected(change.object)
     if (is) send(was ? 'MODIFIED' : 'ADDED', change.object)
     else if (was) send('DELETED', change.object)
   }
-  if (from === 0) {
-    for (const object of store.list(kind, namespace)) if (test(object)) send('ADDED', object)
-  } else {
-    for (const change of store.since(kind, from)) tell(change)
-  }
-  const bookmark = () =>
-    send('BOOKMARK', {
-      apiVersion: groupVersion(kind),
-      kind: kind.kind,
-      metadata: { resourceVersion: String(store.version), creationTimestamp: null },
-    })
+  for (const change of store.since(kind, from)) tell(change)
   const stop = store.onChange(tell)
-  const seconds = timeoutSeconds ?? 1800
   const end = setTimeout(() => {
     // a real server sends a last bookmark about a second before the timeout
-    if (bookmarks) bookmark()
+    const metadata = { resourceVersion: String(store.version), creationTimestamp: null }
+    send('BOOKMARK', { apiVersion: groupVersion(kind), kind: kind.kind, metadata })
     response.end()
-  }, seconds * 1000)
-  const everyMinute = bookmarks ? setInterval(bookmark, 60_000) : undefined
+  }, timeoutSeconds * 1000)
   response.on('close', () => {
     stop()
     clearTimeout(end)
-    clearInterval(everyMinute)
   })
 }

@@ -2,41 +2,32 @@
  * The EndpointSlice controller: one slice for each Service with a selector, even without matching pods. A slice has
  * the labels of its Service.
  */
-import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
+import { type Context, keyOf, reconciling } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
-import { equal, type Json, type KubeObject, ownerReference, randomSuffix } from '../objects.ts'
-import { CONTROLLER, isReady, POD } from './pods.ts'
+import { equal, type KubeObject, ownerReference, randomSuffix } from '../objects.ts'
+import { isReady, POD } from './pods.ts'
 
 const SERVICE = kindNamed('Service')
 const SLICE = kindNamed('EndpointSlice')
 const OF_SERVICE = 'kubernetes.io/service-name'
 
-/** The controller can be paused. It processes the missed changes when it continues. */
-export interface EndpointController {
-  hold(held: boolean): void
-}
-
-export function startEndpoints(context: Context): EndpointController {
+/** Returns a function that pauses or resumes the controller. It then processes the missed changes. */
+export function startEndpoints(context: Context): (held: boolean) => void {
   const { store } = context
-  let held = false
-  const queue = new WorkQueue(context, (key) => {
-    const { namespace, name } = splitKey(key)
-    const service = store.get(SERVICE, namespace, name)
-    if (service && !held) reconcile(context, service)
+  let paused = false
+  const queue = reconciling(context, SERVICE, (service) => {
+    if (!paused) reconcile(context, service)
   })
-  store.onChange(({ kind, type, object, before }) => {
-    if (kind === SERVICE && type !== 'DELETED') queue.add(keyOf(object))
+  store.onChange(({ kind, object, before }) => {
     const owner = kind === SLICE && object.metadata.labels?.[OF_SERVICE]
     if (owner) queue.add(`${object.metadata.namespace}/${owner}`)
     if (kind !== POD) return
     for (const service of store.all(SERVICE, object.metadata.namespace))
       if (selects(service, object) || (before && selects(service, before))) queue.add(keyOf(service))
   })
-  return {
-    hold(paused) {
-      held = paused
-      for (const service of store.all(SERVICE)) queue.add(keyOf(service))
-    },
+  return (held) => {
+    paused = held
+    for (const service of store.all(SERVICE)) queue.add(keyOf(service))
   }
 }
 
@@ -45,35 +36,27 @@ function selects({ spec }: KubeObject, { metadata }: KubeObject): boolean {
 }
 
 function reconcile({ store, api }: Context, service: KubeObject): void {
-  const { namespace, name, labels } = service.metadata
-  if (!service.spec.selector) return
+  const { namespace, name } = service.metadata
+  const labels = { ...service.metadata.labels, [OF_SERVICE]: name }
   const pods = store.all(POD, namespace).filter((pod) => selects(service, pod) && pod.status?.podIP)
-  const content: Json = {
-    addressType: 'IPv4',
-    endpoints: pods.map((pod) => endpointOf(pod)),
-    ports: service.spec.ports.map(({ name, port, protocol }: Json) => ({ name: name ?? '', port, protocol })),
-  }
-  const marks = { ...labels, [OF_SERVICE]: name, 'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller' }
+  const content = { addressType: 'IPv4', endpoints: pods.map(endpointOf), ports: service.spec.ports }
   const slice = store.all(SLICE, namespace).find(({ metadata }) => metadata.labels?.[OF_SERVICE] === name)
-  if (slice?.metadata.deletionTimestamp) return
   if (!slice) {
-    const metadata = { name: `${name}-${randomSuffix()}`, labels: marks, ownerReferences: [ownerReference(service)] }
-    api.create(SLICE, namespace, { metadata, ...content }, CONTROLLER)
-  } else if (!equal(slice.endpoints, content.endpoints) || !equal(slice.metadata.labels, marks)) {
-    const change = (copy: KubeObject) => {
+    const metadata = { name: `${name}-${randomSuffix()}`, labels, ownerReferences: [ownerReference(service)] }
+    api.create(SLICE, namespace, { metadata, ...content })
+  } else if (!equal(slice.endpoints ?? [], content.endpoints) || !equal(slice.metadata.labels, labels)) {
+    api.modify(SLICE, slice, (copy) => {
       Object.assign(copy, content)
-      copy.metadata.labels = marks
-    }
-    api.modify(SLICE, slice, change, CONTROLLER)
+      copy.metadata.labels = labels
+    })
   }
 }
 
-function endpointOf(pod: KubeObject): Json {
-  const terminating = pod.metadata.deletionTimestamp !== undefined
-  const serving = isReady(pod)
+function endpointOf(pod: KubeObject) {
+  const { namespace, name, uid, deletionTimestamp } = pod.metadata
   return {
     addresses: [pod.status.podIP],
-    conditions: { ready: serving && !terminating, serving, terminating },
-    targetRef: { kind: 'Pod', namespace: pod.metadata.namespace, name: pod.metadata.name, uid: pod.metadata.uid },
+    conditions: { ready: isReady(pod) && !deletionTimestamp },
+    targetRef: { kind: 'Pod', namespace, name, uid },
   }
 }

@@ -1,94 +1,73 @@
 /**
- * Binds volume claims: provisions a volume of an existing class or uses a prepared one. Keeps claims while a pod uses
- * them.
+ * Volumes and the scheduler: provisions a volume for each claim, keeps a claim while a pod uses it, and gives a pod
+ * its node when the pod fits and its volumes exist.
  */
-import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
+import { type Context, keyOf, reconciling } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
-import type { Json, KubeObject } from '../objects.ts'
-import { CONTROLLER, POD } from './pods.ts'
-import { SELECTED_NODE } from './scheduler.ts'
+import { type Json, type KubeObject, withCondition } from '../objects.ts'
+import { nano } from '../quantity.ts'
+import { POD } from './pods.ts'
 
 const CLAIM = kindNamed('PersistentVolumeClaim')
-const CLASS = kindNamed('StorageClass')
-const VOLUME = kindNamed('PersistentVolume')
-const PROTECTION = 'kubernetes.io/pvc-protection'
-
-export function startVolumes(context: Context): void {
-  const { store } = context
-  const queue = new WorkQueue(context, (key) => {
-    const { namespace, name } = splitKey(key)
-    const claim = store.get(CLAIM, namespace, name)
-    if (!claim) return
-    if (claim.metadata.deletionTimestamp) letGo(context, claim)
-    else if (claim.status?.phase !== 'Bound') bind(context, claim)
-  })
-  store.onChange(({ kind, type, object }) => {
-    if (kind === CLAIM && type !== 'DELETED') queue.add(keyOf(object))
-    if (kind === POD && type === 'DELETED') {
-      for (const name of claimsOf(object)) queue.add(`${object.metadata.namespace}/${name}`)
-    }
-    if (kind === CLASS || kind === VOLUME) for (const claim of store.all(CLAIM)) queue.add(keyOf(claim))
-  })
-}
+/** of the only node. A pod must fit into it alone. */
+const CAPACITY = { cpu: '4000', memory: '16Ti' }
 
 const claimsOf = ({ spec }: KubeObject): string[] =>
   (spec.volumes ?? []).flatMap((volume: Json) => volume.persistentVolumeClaim?.claimName ?? [])
 
-function letGo({ store, api }: Context, claim: KubeObject): void {
-  const { namespace, name } = claim.metadata
-  const isUsed = store.all(POD, namespace).some((pod) => claimsOf(pod).includes(name))
-  if (isUsed) return
-  const change = ({ metadata }: KubeObject) => {
-    metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== PROTECTION)
-  }
-  api.modify(CLAIM, claim, change, CONTROLLER)
+export function startVolumes(context: Context): void {
+  const { store, api, delays } = context
+  const queue = reconciling(context, CLAIM, (claim) => {
+    const { namespace, name, deletionTimestamp } = claim.metadata
+    const isUsed = store.all(POD, namespace).some((pod) => claimsOf(pod).includes(name))
+    if (deletionTimestamp && !isUsed)
+      api.modify(CLAIM, claim, ({ metadata }) => {
+        metadata.finalizers = []
+      })
+    if (!claim.status) context.after(delays.provision, () => api.setStatus(CLAIM, claim, { phase: 'Bound' }))
+  })
+  store.onChange(({ kind, type, object }) => {
+    if (kind === POD && type === 'DELETED')
+      for (const name of claimsOf(object)) queue.add(`${object.metadata.namespace}/${name}`)
+  })
 }
 
-function bind(context: Context, claim: KubeObject): void {
-  const { store, api, event } = context
-  const className: string | undefined = claim.spec.storageClassName
-  const given = store.all(VOLUME).find(({ spec }) => spec.claimRef?.uid === claim.metadata.uid)
-  if (given) {
-    bindTo(context, claim, given.metadata.name)
-    return
-  }
-  const found = className ? store.get(CLASS, undefined, className) : undefined
-  const pend = () =>
-    api.modify(
-      CLAIM,
-      claim,
-      (copy) => {
-        copy.status = { phase: 'Pending' }
-      },
-      { ...CONTROLLER, subresource: 'status' },
-    )
-  if (!found) {
-    const [reason, message] = className
-      ? ['ProvisioningFailed', `storageclass.storage.k8s.io "${className}" not found`]
-      : ['FailedBinding', 'no persistent volumes available for this claim and no storage class is set']
-    event(claim, className ? 'Warning' : 'Normal', reason!, message!, 'persistentvolume-controller')
-    pend()
-    return
-  }
-  const late = found.volumeBindingMode === 'WaitForFirstConsumer'
-  if (late && !claim.metadata.annotations?.[SELECTED_NODE]) {
-    const message = 'waiting for first consumer to be created before binding'
-    event(claim, 'Normal', 'WaitForFirstConsumer', message, 'persistentvolume-controller')
-    pend()
-    return
-  }
-  pend()
-  context.after(context.delays.provision, () => bindTo(context, claim, `pvc-${claim.metadata.uid}`))
+export function startScheduler(context: Context): void {
+  const { store } = context
+  const queue = reconciling(context, POD, (pod) => {
+    if (!pod.spec.nodeName && !pod.metadata.deletionTimestamp) schedule(context, pod)
+  })
+  store.onChange(({ kind, object }) => {
+    if (kind !== CLAIM) return
+    for (const pod of store.all(POD, object.metadata.namespace))
+      if (claimsOf(pod).includes(object.metadata.name)) queue.add(keyOf(pod))
+  })
 }
 
-function bindTo({ api }: Context, claim: KubeObject, volume: string): void {
-  const name = (copy: KubeObject) => {
-    copy.spec.volumeName = volume
-  }
-  api.modify(CLAIM, claim, name, CONTROLLER)
-  const bound = (copy: KubeObject) => {
-    const { accessModes, resources } = copy.spec
-    copy.status = { phase: 'Bound', accessModes, capacity: { storage: resources.requests?.storage } }
-  }
-  api.modify(CLAIM, claim, bound, { ...CONTROLLER, subresource: 'status' })
+function schedule({ store, api, warn }: Context, pod: KubeObject): void {
+  const why = [
+    ...unfit(pod),
+    ...claimsOf(pod).flatMap((name) => missing(store.get(CLAIM, pod.metadata.namespace, name), name)),
+  ]
+  if (why.length === 0)
+    api.modify(POD, pod, ({ spec }) => {
+      spec.nodeName = 'node-1'
+    })
+  const message = `0/1 nodes are available: ${why.join(', ')}.`
+  const scheduled = why.length === 0 ? { status: 'True' } : { status: 'False', reason: 'Unschedulable', message }
+  const conditions = withCondition(pod.status?.conditions, { type: 'PodScheduled', ...scheduled })
+  api.setStatus(POD, pod, { ...pod.status, phase: 'Pending', conditions })
+  if (why.length > 0) warn(pod, 'FailedScheduling', message)
 }
+
+function missing(claim: KubeObject | undefined, name: string): string[] {
+  if (!claim) return [`persistentvolumeclaim "${name}" not found`]
+  if (claim.metadata.deletionTimestamp) return [`persistentvolumeclaim "${name}" is being deleted`]
+  return claim.status?.phase === 'Bound' ? [] : ['pod has unbound immediate PersistentVolumeClaims']
+}
+
+/** Resources of which the pod requests more than the node has. */
+const unfit = ({ spec }: KubeObject): string[] =>
+  Object.entries(CAPACITY)
+    .filter(([name, room]) => spec.containers.some((c: Json) => nano(c.resources?.requests?.[name]) > nano(room)))
+    .map(([name]) => `1 Insufficient ${name}`)
