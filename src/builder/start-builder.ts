@@ -6,42 +6,27 @@ import os from 'node:os'
 import path from 'node:path'
 import type { Logger } from 'pino'
 import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
-import { startWorker } from '../dataplane/worker/worker.ts'
-import { startHealthServer } from '../listener/health.ts'
-import { instrumented } from '../listener/instrumented.ts'
-import { LeasedClaims } from '../listener/leased-claims.ts'
-import { createMetrics } from '../listener/metrics.ts'
+import type { Runtime } from '../dataplane/runtimes/runtime.ts'
+import type { SourceBuilder } from '../dataplane/runtimes/source-builder.ts'
 import { VERSION } from '../listener/run.ts'
-import { createStatus } from '../listener/status.ts'
+import { startWorkerProgram, type WorkerProgram } from '../listener/worker-program.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { packageIndexes, suppliedServer } from '../platform/config/build-settings.ts'
 import type { BuilderSettings } from '../platform/config/builder-settings.ts'
 import { engineEnvironment } from '../platform/config/config.ts'
-import { createBuildAccess } from './build-access.ts'
-import { createBuildRuntime } from './build-runtime.ts'
+import { type BuildAccess, createBuildAccess } from './build-access.ts'
 import { builderControlPlane } from './control-plane.ts'
 import { watchReadiness } from './readiness.ts'
 
 /** delay before the next check while images can't be built */
 const UNREADY_WAIT_MS = 500
 
-export interface Builder {
-  port: number
-  /** Resolves with the cause when this process must be restarted. */
-  lost: Promise<Error>
-  /** Ends every build and releases its claim, so another builder can take it. Takes at most about 8 s. */
-  close(): Promise<void>
-}
-
 /** `environment`: variables for the engine. Throws when the health port can't be opened. */
 export async function startBuilder(
   settings: BuilderSettings,
   environment: Record<string, string | undefined>,
   log: Logger,
-): Promise<Builder> {
-  const status = createStatus(log, 'builder')
-  const leased = new LeasedClaims()
-  const metrics = createMetrics('builder', () => leased.count())
+): Promise<WorkerProgram> {
   const plane = builderControlPlane({
     url: settings.CONTROL_PLANE_URL,
     apiKey: settings.CONTROL_PLANE_API_KEY,
@@ -68,48 +53,55 @@ export async function startBuilder(
     maxBuilds: atATime,
     warn: (about, message) => log.warn(about, message),
   })
-  const runtime = createBuildRuntime(images, access)
   const readiness = watchReadiness(images.problem, log)
-  let ending = false
-  const health = await startHealthServer({
-    host: settings.BUILDER_HOST,
-    port: settings.BUILDER_PORT,
-    problem: () => (ending ? 'The builder is shutting down' : (readiness.problem() ?? status.problem())),
-    registry: metrics.registry,
-  }).catch(async (error) => {
-    await readiness.stop()
-    await runtime.close()
-    throw error
-  })
-  let onStuck: (error: Error) => void = () => undefined
-  const lost = new Promise<Error>((resolve) => {
-    onStuck = resolve
-  })
-  const watched = instrumented(plane, { metrics, status, leased })
-  const worker = await startWorker({
-    controlPlane: {
+  const program = await startWorkerProgram({
+    name: 'builder',
+    plane,
+    runtime: buildRuntime(images, access),
+    health: { host: settings.BUILDER_HOST, port: settings.BUILDER_PORT },
+    problem: (ofPlane, ending) => (ending ? 'The builder is shutting down' : (readiness.problem() ?? ofPlane)),
+    wrap: (watched) => ({
       ...watched,
       async claim(request, signal) {
         if (readiness.problem() === null) return watched.claim(request, signal)
         await sleep(UNREADY_WAIT_MS, signal)
         return []
       },
+    }),
+    async closeRuntime() {
+      await readiness.stop()
+      images.close()
     },
-    runtime,
     leaseSeconds: settings.LEASE_SECONDS,
     maxClaims: atATime,
     holder: settings.BUILDER_NAME ?? os.hostname(),
     log,
-    onStuck,
   })
-  log.info({ name: worker.holder, version: VERSION, healthPort: health.port }, 'The builder is running')
-  return { port: health.port, lost, close }
+  log.info({ name: program.holder, version: VERSION, healthPort: program.port }, 'The builder is running')
+  return program
+}
 
-  async function close(): Promise<void> {
-    ending = true
-    await Promise.all([worker.stop(), readiness.stop()])
-    await runtime.close()
-    plane.close()
-    await health.close()
+/** The runtime of a builder's worker: it only builds. */
+function buildRuntime(images: SourceBuilder, access: BuildAccess): Runtime {
+  const unsupportedStep = async () => {
+    throw new Error('A builder was given a step other than BUILD')
+  }
+  return {
+    build: (claim, step, ...more) =>
+      access.withClaim(claim, step.revision.id, () => images.build(claim, step, ...more)),
+    destroy: images.destroy,
+    async close() {
+      images.close()
+    },
+    provision: unsupportedStep,
+    deploy: unsupportedStep,
+    teardown: unsupportedStep,
+    // no agent serves here, and the machine is not shared with other workers
+    ensure() {},
+    async prune() {},
+    async drop() {},
+    health: () => undefined,
+    registerHolder: async () => async () => {},
+    async releaseDeadHolders() {},
   }
 }

@@ -2,7 +2,8 @@
 import { exitMessage } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
 import { createLogger } from '../app/logger.ts'
-import { type Builder, startBuilder } from '../builder/start-builder.ts'
+import { startBuilder } from '../builder/start-builder.ts'
+import type { WorkerProgram } from '../listener/worker-program.ts'
 import { readBuilderSettings } from '../platform/config/builder-settings.ts'
 import { logDestination } from '../platform/log/destination.ts'
 import { type Command, readOptions } from './terminal/command.ts'
@@ -15,7 +16,7 @@ export const runBuilder: Command = {
     const settings = readBuilderSettings(process.env)
     const log = createLogger(settings.LOG_LEVEL, await logDestination(settings.LOG_FORMAT))
     const lifetime = new Lifetime()
-    let builder: Builder
+    let builder: WorkerProgram
     try {
       builder = await startBuilder(settings, process.env, log)
     } catch (error) {

@@ -4,7 +4,8 @@ import { exitMessage } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
 import { createLogger } from '../app/logger.ts'
 import { type ListenerObject, listenerManifest, type ManifestOptions, SECRET_KEY } from '../listener/manifest.ts'
-import { type Listener, startListener } from '../listener/run.ts'
+import { startListener } from '../listener/run.ts'
+import type { WorkerProgram } from '../listener/worker-program.ts'
 import { LISTENER_SETTINGS, readListenerSettings } from '../platform/config/listener-settings.ts'
 import { logDestination } from '../platform/log/destination.ts'
 import { type Command, readOptions, UsageError } from './terminal/command.ts'
@@ -17,7 +18,7 @@ export const runListener: Command = {
     const settings = readListenerSettings(process.env)
     const log = createLogger(settings.LOG_LEVEL, await logDestination(settings.LOG_FORMAT))
     const lifetime = new Lifetime()
-    let listener: Listener
+    let listener: WorkerProgram
     try {
       listener = await startListener(settings, log)
     } catch (error) {

@@ -1,83 +1,95 @@
 /** Counts calls and tracks availability. Before the first response no call waits for news, to detect a return early. */
+import { LRUCache } from 'lru-cache'
+import type { Logger } from 'pino'
 import { ClaimLostError } from '../domain/errors/errors.ts'
-import type { ControlPlane } from '../domain/protocol/protocol.ts'
+import type { Assignment, ControlPlane, Step } from '../domain/protocol/protocol.ts'
 import { ControlPlaneRefused } from './errors.ts'
-import type { LeasedClaims } from './leased-claims.ts'
-import type { ListenerMetrics } from './metrics.ts'
-import type { Status } from './status.ts'
+import type { ProgramMetrics } from './metrics.ts'
 
-export interface Observers {
-  metrics: Pick<ListenerMetrics, 'steps' | 'calls'>
-  status: Status
-  leased: LeasedClaims
+export interface Instrumented extends ControlPlane {
+  /** Problem of the control plane, for users; null: the last call succeeded. */
+  problem(): string | null
 }
 
-export function instrumented(plane: ControlPlane, { metrics, status, leased }: Observers): ControlPlane {
+/** more than the steps that one program runs at a time. Steps of lost claims are never reported. */
+const MAX_STEPS = 10_000
+
+/** `name`: program name for users. The log gets one line per change of the availability. */
+export function instrumented(
+  plane: ControlPlane,
+  metrics: Pick<ProgramMetrics, 'steps' | 'calls'>,
+  log: Logger,
+  name: string,
+): Instrumented {
+  let problem: string | null = 'The control plane has not answered yet'
+  /** kinds of the assigned steps, by id */
+  const kinds = new LRUCache<string, Step['kind']>({ max: MAX_STEPS })
+
+  function answered(): void {
+    if (problem !== null) log.info('The control plane answers')
+    problem = null
+  }
+
+  function failed(reason: string): void {
+    if (reason !== problem) log.error({ reason }, `The ${name} can’t work without the control plane`)
+    problem = reason
+  }
+
   async function watch<T>(call: string, work: Promise<T>, signal?: AbortSignal): Promise<T> {
     const end = metrics.calls.startTimer({ call })
     try {
       const answer = await work
       end({ outcome: 'ok' })
-      status.answered()
+      answered()
       return answer
     } catch (error) {
       if (error instanceof ClaimLostError) {
         end({ outcome: 'claim_lost' })
-        status.answered()
+        answered()
       } else if (signal?.aborted && (error as Error).name === 'AbortError') end({ outcome: 'given_up' })
       else {
         end({ outcome: error instanceof ControlPlaneRefused ? 'refused' : 'unreachable' })
-        status.failed((error as Error).message)
+        failed((error as Error).message)
       }
-      throw error
-    }
-  }
-
-  async function ofClaim<T>(call: string, claimId: string, work: Promise<T>): Promise<T> {
-    try {
-      return await watch(call, work)
-    } catch (error) {
-      if (error instanceof ClaimLostError) leased.drop(claimId)
       throw error
     }
   }
 
   const patient = <R extends { waitSeconds?: number }>(request: R): R =>
-    status.problem() === null ? request : { ...request, waitSeconds: 0 }
+    problem === null ? request : { ...request, waitSeconds: 0 }
+
+  function assigned(assignments: readonly (Assignment | null)[]): void {
+    for (const assignment of assignments) {
+      const { step } = assignment ?? {}
+      if (step) kinds.set(step.id, step.kind)
+    }
+  }
 
   return {
+    problem: () => problem,
     async claim(request, signal) {
-      const since = performance.now()
       const claims = await watch('claim', plane.claim(patient(request), signal), signal)
-      for (const claim of claims) leased.add(claim, since + claim.leaseSeconds * 1000)
+      assigned(claims)
       return claims
     },
     async heartbeat(request, signal) {
-      const since = performance.now()
       const answers = await watch('heartbeat', plane.heartbeat(patient(request), signal), signal)
-      for (const { claimId, lost, assignment } of answers) {
-        if (lost) leased.drop(claimId)
-        else leased.renewed(claimId, since + request.leaseSeconds * 1000)
-        if (assignment) leased.assigned(claimId, assignment)
-      }
+      assigned(answers.map(({ assignment }) => assignment))
       return answers
     },
-    logs: (request) => ofClaim('logs', request.claimId, plane.logs(request)),
+    logs: (request) => watch('logs', plane.logs(request)),
     async complete(request) {
-      const { claimId, stepId, outcome } = request
-      const answer = await ofClaim('complete', claimId, plane.complete(request))
-      const kind = leased.kindOf(claimId, stepId)
+      const { stepId, outcome } = request
+      const answer = await watch('complete', plane.complete(request))
+      const kind = kinds.get(stepId)
       // a withdrawn step is already closed when its end is reported
       const counts = answer.recorded || outcome === 'stopped'
       if (kind) metrics.steps.inc({ kind, outcome: counts ? outcome : 'too_late' })
-      if (answer.over) leased.drop(claimId)
-      else leased.assigned(claimId, answer.assignment)
+      kinds.delete(stepId)
+      assigned([answer.assignment])
       return answer
     },
-    async release(claim) {
-      await ofClaim('release', claim.claimId, plane.release(claim))
-      leased.drop(claim.claimId)
-    },
+    release: (claim) => watch('release', plane.release(claim)),
     releaseHolder: (holder) => plane.releaseHolder(holder),
   }
 }

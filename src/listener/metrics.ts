@@ -1,14 +1,18 @@
 /** Prometheus metrics of a listener or builder. Labels contain words of the protocol only, never users' text. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-export interface ListenerMetrics {
+export interface ProgramMetrics {
   registry: Registry
   steps: Counter<'kind' | 'outcome'>
   calls: Histogram<'call' | 'outcome'>
 }
 
-/** `leased` is called at each scrape. */
-export function createMetrics(program: 'listener' | 'builder', leased: () => number): ListenerMetrics {
+/** `leased` and `clusterProblem` (null: none) are called at each scrape. */
+export function createMetrics(
+  program: 'listener' | 'builder',
+  leased: () => number,
+  clusterProblem?: () => string | null,
+): ProgramMetrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -20,6 +24,15 @@ export function createMetrics(program: 'listener' | 'builder', leased: () => num
       this.set(leased())
     },
   })
+  if (clusterProblem)
+    new Gauge({
+      name: 'pilothouse_listener_cluster_problem',
+      help: '1 while the cluster can’t be worked in; /readyz says why',
+      registers,
+      collect() {
+        this.set(clusterProblem() === null ? 0 : 1)
+      },
+    })
   return {
     registry,
     steps: new Counter({
@@ -36,16 +49,4 @@ export function createMetrics(program: 'listener' | 'builder', leased: () => num
       registers,
     }),
   }
-}
-
-/** `problem` is called at each scrape; null: no problem. */
-export function watchCluster(registry: Registry, problem: () => string | null): void {
-  new Gauge({
-    name: 'pilothouse_listener_cluster_problem',
-    help: '1 while the cluster can’t be worked in; /readyz says why',
-    registers: [registry],
-    collect() {
-      this.set(problem() === null ? 0 : 1)
-    },
-  })
 }

@@ -1,7 +1,8 @@
 // The listener program against a real control plane over HTTP, with a recording runtime.
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Listener, startListener, VERSION } from '../../src/listener/run.ts'
+import { startListener, VERSION } from '../../src/listener/run.ts'
+import type { WorkerProgram } from '../../src/listener/worker-program.ts'
 import { eventually } from '../dataplane/support.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { startProxy, type TcpProxy } from '../support/kubernetes/proxy.ts'
@@ -18,7 +19,7 @@ let app: TestApp
 let proxy: TcpProxy
 let listener: { listenerId: string; key: string }
 const log = readableLog()
-const running: Listener[] = []
+const running: WorkerProgram[] = []
 beforeAll(async () => {
   app = await testApp({ settings: { RUNTIME: 'none', SWEEP_SECONDS: '1' } })
   proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(app.url).port) })
@@ -33,7 +34,7 @@ afterAll(async () => {
 })
 
 interface Started {
-  listener: Listener
+  listener: WorkerProgram
   runtime: RecordingRuntime
   get(path: string): Promise<{ status: number; text: string }>
 }

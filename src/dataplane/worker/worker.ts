@@ -30,6 +30,8 @@ export interface WorkerOptions {
 export interface Worker {
   holder: string
   underWay(): Step['kind'][]
+  /** Number of held claims. */
+  claims(): number
   /** Stops all steps and releases all claims within 8 s. Running agents keep serving. */
   stop(): Promise<void>
 }
@@ -187,6 +189,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   let stopped: Promise<void> | null = null
   return {
     holder,
+    claims: () => [...runners.values()].filter(({ ended }) => !ended).length,
     underWay: () => [...runners.values()].flatMap((runner) => runner.underWay ?? []),
     stop() {
       stopped ??= stop()
