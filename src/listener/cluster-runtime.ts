@@ -1,7 +1,6 @@
 /** Connects to the cluster of the settings and creates the Kubernetes runtime. */
 import type { Logger } from 'pino'
-import type { Cluster } from '../dataplane/kubernetes/cluster/cluster.ts'
-import { connectCluster } from '../dataplane/kubernetes/cluster/connect-cluster.ts'
+import { type Cluster, connectCluster } from '../dataplane/kubernetes/cluster/cluster.ts'
 import type { Amounts, RenderOptions, ResourceDefaults } from '../dataplane/kubernetes/objects/types.ts'
 import { createKubernetesRuntime } from '../dataplane/kubernetes/runtime.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'

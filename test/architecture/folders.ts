@@ -115,7 +115,7 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/kubernetes/api-server dataplane/kubernetes/render', CLUSTERS],
   ['dataplane/kubernetes/informers', CLUSTERS],
   ['dataplane/kubernetes/cluster', CLUSTERS],
-  ['dataplane/kubernetes/logs dataplane/kubernetes/reconcile', CLUSTERS],
+  ['dataplane/kubernetes/reconcile', CLUSTERS],
   ['dataplane/kubernetes/rollout', CLUSTERS],
   ['dataplane/kubernetes/deployment', CLUSTERS],
   ['dataplane/kubernetes', CLUSTERS],

@@ -1,7 +1,7 @@
 /** Log lines of an API server: chunks of any size, with a timestamp in front of each line. */
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { isLater, readTime, Stamps } from '../../src/dataplane/kubernetes/cluster/log-timestamps.ts'
+import { isLater, readTime, Stamps } from '../../src/dataplane/kubernetes/cluster/follow-log.ts'
 import { splitLines } from '../../src/platform/http/lines.ts'
 
 async function split(chunks: Buffer[], longest = 100): Promise<string[]> {

@@ -1,8 +1,7 @@
 /** Messages of failed calls, and which calls are retried. */
 import { expect, test } from 'vitest'
-import { ApiRefused, Unreachable } from '../../src/dataplane/kubernetes/api-server/errors.ts'
+import { ApiRefused, refusal, Unreachable, unreachable } from '../../src/dataplane/kubernetes/api-server/errors.ts'
 import { pause, retrying } from '../../src/dataplane/kubernetes/api-server/retry.ts'
-import { refusal, unreachable } from '../../src/dataplane/kubernetes/api-server/status.ts'
 import { createMask, MASK } from '../../src/dataplane/output/mask.ts'
 import { ConnectionError } from '../../src/platform/http/client.ts'
 

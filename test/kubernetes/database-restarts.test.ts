@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RenderOptions } from '../../src/dataplane/kubernetes/objects/types.ts'
-import { postgresMajor } from '../../src/dataplane/kubernetes/reconcile/postgres-major.ts'
-import { RestartLimit } from '../../src/dataplane/kubernetes/reconcile/restart-limit.ts'
+import { postgresMajor } from '../../src/dataplane/kubernetes/reconcile/database-volume.ts'
+import { RestartLimit } from '../../src/dataplane/kubernetes/rollout/infrastructure-restarts.ts'
 import { options } from './render-support.ts'
 import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
 

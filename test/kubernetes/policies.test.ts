@@ -1,11 +1,10 @@
 /** NetworkPolicies and PodDisruptionBudgets: created, repaired, deleted, and left out without permission. */
 import { NetworkingV1Api, RbacAuthorizationV1Api } from '@kubernetes/client-node'
-import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ApiRefused } from '../../src/dataplane/kubernetes/api-server/errors.ts'
 import { KINDS } from '../../src/dataplane/kubernetes/api-server/kinds.ts'
-import { DEFAULT_TIMES } from '../../src/dataplane/kubernetes/api-server/times.ts'
-import { OptionalReflector } from '../../src/dataplane/kubernetes/informers/optional-reflector.ts'
+import { DEFAULT_TIMES } from '../../src/dataplane/kubernetes/api-server/retry.ts'
+import { Reflector } from '../../src/dataplane/kubernetes/informers/reflector.ts'
 import { type ClusterAccess, Store } from '../../src/dataplane/kubernetes/informers/store.ts'
 import { LISTENER_RULES } from '../../src/listener/manifest.ts'
 import { options } from './render-support.ts'
@@ -136,8 +135,10 @@ test('health says that a cluster lacks PodDisruptionBudgets, and does not blame 
   const call = () => Promise.reject(new ApiRefused(404, 'Unknown', 'HTTP 404'))
   const access = { api: { call }, store: new Store(), times: DEFAULT_TIMES } as object as ClusterAccess
   const kind = KINDS.find(({ resource }) => resource === 'poddisruptionbudgets')!
-  const reflector = new OptionalReflector({ access, kind, namespace: 'n', log: pino({ level: 'silent' }) })
-  await reflector.settled
+  const silent = () => undefined
+  const how = { access, kind, namespace: 'n', onFailure: silent, onRecovery: silent, onRefused: silent }
+  const reflector = new Reflector(how)
+  await reflector.ready
   expect(reflector.refusal).toBe('The cluster has no poddisruptionbudgets of policy/v1.')
   reflector.close()
 })

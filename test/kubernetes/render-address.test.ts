@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { imageVersion } from '../../src/dataplane/kubernetes/deployment/served-revision.ts'
 import type { DeploymentRef, RenderOptions } from '../../src/dataplane/kubernetes/objects/types.ts'
-import { customUrlOf, urlOf } from '../../src/dataplane/kubernetes/render/address.ts'
+import { customUrlOf, urlOf } from '../../src/dataplane/kubernetes/render/ingress.ts'
 import { renderApplication } from '../../src/dataplane/kubernetes/render/manifests.ts'
 import { application, deployment, find, keyOf, options, render, revision, schemaErrors } from './render-support.ts'
 

@@ -1,6 +1,6 @@
 /** The listener's defaults for resources that a spec does not name. */
 import { expect, test } from 'vitest'
-import { defaultsNote } from '../../src/dataplane/kubernetes/render/default-resources.ts'
+import { defaultsNote } from '../../src/dataplane/kubernetes/render/resources.ts'
 import { renderOptions } from '../../src/listener/cluster-runtime.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { application, find, render, schemaErrors } from './render-support.ts'

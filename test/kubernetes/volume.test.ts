@@ -1,7 +1,7 @@
 /** An impossible change of the database's volume blocks no deploy and is reported. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { bytesOf } from '../../src/dataplane/kubernetes/render/quantity.ts'
+import { bytesOf } from '../../src/dataplane/kubernetes/render/resources.ts'
 import { options as RENDER } from './render-support.ts'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 

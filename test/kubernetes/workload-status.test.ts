@@ -2,7 +2,7 @@
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import type { LiveObject } from '../../src/dataplane/kubernetes/objects/types.ts'
-import { GracePeriods } from '../../src/dataplane/kubernetes/rollout/grace-periods.ts'
+import { GracePeriods } from '../../src/dataplane/kubernetes/rollout/problem.ts'
 import { type WorkloadSnapshot, workloadStatus } from '../../src/dataplane/kubernetes/rollout/workload-status.ts'
 
 const REVISION = 'rev-2'

@@ -8,10 +8,10 @@ import { StepCalls } from '../runtimes/step-calls.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import type { ControllerContext } from './deployment/controller-context.ts'
 import { DeploymentController } from './deployment/deployment-controller.ts'
+import { LogFollower } from './deployment/log-follower.ts'
 import { NO_BUILDER } from './deployment/preflight.ts'
-import { LogFollower } from './logs/log-follower.ts'
 import type { RenderOptions, VolumePolicy } from './objects/types.ts'
-import { RestartLimit } from './reconcile/restart-limit.ts'
+import { RestartLimit } from './rollout/infrastructure-restarts.ts'
 
 export interface KubernetesRuntimeOptions {
   /** the caller opens and closes it */

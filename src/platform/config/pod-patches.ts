@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 
-/** Merge patch of a pod template. Lists of named items are merged by name (render/patch.ts). */
+/** Merge patch of a pod template. Lists of named items are merged by name (render/template.ts). */
 interface PodPatch {
   metadata?: { labels?: Record<string, string | null>; annotations?: Record<string, string | null> }
   spec?: Record<string, unknown>

@@ -8,10 +8,9 @@ import { Semaphore } from '../../../platform/async/semaphore.ts'
 import { AbortScope } from '../../../platform/async/time-limit.ts'
 import { type HttpResponse, readText } from '../../../platform/http/client.ts'
 import { Credentials } from './credentials.ts'
-import { ApiRefused, ClusterClosedError, LeaseOverError, Unreachable } from './errors.ts'
-import { refusal, unreachable } from './status.ts'
+import { ApiRefused, ClusterClosedError, LeaseOverError, refusal, Unreachable, unreachable } from './errors.ts'
 
-export interface ApiRequest {
+interface ApiRequest {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   query?: Record<string, string | undefined>
@@ -27,7 +26,7 @@ export interface ApiRequest {
   leaseValid?: () => boolean
 }
 
-export interface ApiOptions {
+interface ApiOptions {
   /** default: from the environment */
   kubeconfig: string | undefined
   callsAtATime: number

@@ -1,27 +1,18 @@
-/** A cluster as the runtime uses it: observed objects, fenced writes and pod logs. See connect-cluster.ts. */
+/** A cluster as the runtime uses it: observed objects, fenced writes and pod logs.  */
 import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import type { Logger } from 'pino'
-import type { ObjectRef } from '../api-server/kinds.ts'
-import type { ClusterTimes } from '../api-server/times.ts'
+import { Api } from '../api-server/api.ts'
+import { ApiRefused } from '../api-server/errors.ts'
+import { ENDPOINTS, kindOf, type ObjectRef } from '../api-server/kinds.ts'
+import { type ClusterTimes, DEFAULT_TIMES, retrying } from '../api-server/retry.ts'
+import { Informers } from '../informers/informers.ts'
+import { type ClusterAccess, Store } from '../informers/store.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
-
-/** The claim's fencing token, and its lease by this process's clock. */
-export interface Fence {
-  token: bigint
-  /** called synchronously immediately before a write is sent */
-  leaseValid(): boolean
-}
-
-export interface LogOptions {
-  /** only lines printed at or after this time */
-  since?: Date
-  /** resumes after the line with this stamp */
-  after?: string
-  /** reads the container run before the last restart; its log does not grow */
-  previous?: boolean
-  /** only this many existing lines */
-  tailLines?: number
-}
+import { Anchors } from './anchors.ts'
+import type { Fence } from './fencing.ts'
+import { followLog, type LogOptions } from './follow-log.ts'
+import { readOnce, warnings } from './read.ts'
+import { apply, remove, writeToken } from './write.ts'
 
 /** One cluster with one set of permissions. Any call may throw ApiRefused (final) or Unreachable (retry later). */
 export interface Cluster {
@@ -91,3 +82,66 @@ export interface ClusterOptions {
   /** concurrent calls, without watches and followed logs. Default: 16 */
   callsAtATime?: number
 }
+
+/** Rejects when the kubeconfig is unreadable or names no cluster. The API server may be unavailable. */
+export async function connectCluster(options: ClusterOptions): Promise<Cluster> {
+  const times = { ...DEFAULT_TIMES, ...options.times }
+  const store = new Store()
+  const api = new Api({
+    kubeconfig: options.kubeconfig,
+    callsAtATime: options.callsAtATime ?? 16,
+    callMs: times.call,
+    silenceMs: times.silence,
+    onTimeout: () => informers.renew(),
+  })
+  const isCurrent: ClusterAccess['isCurrent'] = (ref) => informers.isCurrent(ref.namespace, kindOf(ref))
+  const access: ClusterAccess = { api, store, times, isCurrent }
+  const informers = new Informers(access, options.log)
+  const anchors = new Anchors(access)
+
+  let minor: number | null = null
+  async function readVersion(): Promise<void> {
+    if (minor !== null) return
+    const call = () => api.call<{ minor?: string }>({ method: 'GET', path: '/version', action: 'read its version' })
+    try {
+      // some providers return `32+`
+      minor = Number.parseInt((await retrying(times, call)).minor ?? '', 10) || 0
+    } catch (error) {
+      if (!(error instanceof ApiRefused)) throw error
+      minor = 0
+    }
+  }
+
+  return {
+    async open(namespace, signal) {
+      await Promise.all([informers.open(namespace, signal), readVersion()])
+    },
+    minor: () => minor ?? 0,
+    objects: (deploymentId) =>
+      store.byDeployment(deploymentId).filter((object) => !isPod(object) && !isEndpoints(object)),
+    observed: (ref) => store.get(ref),
+    // raw JSON of the API: times are strings, although V1Pod declares Dates
+    pods: (deploymentId) => store.byDeployment(deploymentId).filter(isPod) as unknown as V1Pod[],
+    endpoints: (namespace, deploymentId) =>
+      informers.isCurrent(namespace, ENDPOINTS)
+        ? (store.byDeployment(deploymentId).filter(isEndpoints) as unknown as V1EndpointSlice[])
+        : null,
+    refused: (namespace) => informers.refused(namespace),
+    onChange: (listener) => store.onChange(listener),
+    read: (ref) => retrying(times, () => readOnce(access, ref)),
+    apply: (manifest, fence) => apply(access, anchors, manifest, fence),
+    writeToken: (ref, fence) => writeToken(access, ref, fence),
+    remove: (object, fence, propagation = 'background') => remove(access, object, fence, propagation),
+    warnings: (namespace, uid) => warnings(access, namespace, uid),
+    followLog: (pod, container, options, onLine, signal) =>
+      followLog(access, { pod, container }, options, onLine, signal),
+    problem: () => informers.problem(),
+    async close() {
+      informers.close()
+      api.close()
+    },
+  }
+}
+
+const isPod = ({ kind }: LiveObject) => kind === 'Pod'
+const isEndpoints = ({ kind }: LiveObject) => kind === ENDPOINTS.kind

@@ -3,7 +3,13 @@
 import { LeaseOverError, StaleError } from '../api-server/errors.ts'
 import { ANNOTATION_TOKEN } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
-import type { Fence } from './cluster.ts'
+
+/** The claim's fencing token, and its lease by this process's clock. */
+export interface Fence {
+  token: bigint
+  /** called synchronously immediately before a write is sent */
+  leaseValid(): boolean
+}
 
 /** Throws LeaseOverError; StaleError when a newer holder has written the object. */
 export function checkFence(fence: Fence, object: LiveObject | null): void {

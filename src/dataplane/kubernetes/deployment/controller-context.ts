@@ -2,9 +2,9 @@
 import type { Logger } from 'pino'
 import type { NotifierControl } from '../../../platform/async/notifier.ts'
 import type { Cluster } from '../cluster/cluster.ts'
-import type { LogFollower } from '../logs/log-follower.ts'
 import type { RenderOptions } from '../objects/types.ts'
-import type { RestartLimit } from '../reconcile/restart-limit.ts'
+import type { RestartLimit } from '../rollout/infrastructure-restarts.ts'
+import type { LogFollower } from './log-follower.ts'
 
 export interface ControllerContext {
   cluster: Cluster

@@ -6,12 +6,12 @@ import { createLineRenderer, type RenderedLine } from '../../output/lines.ts'
 import { createMask, hiddenValues, type Mask } from '../../output/mask.ts'
 import type { OnProgress, RevisionLog } from '../../runtimes/runtime.ts'
 import type { Cluster } from '../cluster/cluster.ts'
-import type { Followed } from '../logs/log-sources.ts'
 import { componentOf, type RevisionAttempt, revisionAttemptOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
 import type { Application, LiveObject, QuotaConcessions } from '../objects/types.ts'
 import { isReady } from '../rollout/pod-problems.ts'
 import type { ConcessionControl } from '../rollout/quota-concessions.ts'
+import type { Followed } from './log-sources.ts'
 
 export interface ServedRevision {
   run: Run

@@ -3,13 +3,11 @@
 import type { Logger } from 'pino'
 import { AbortScope } from '../../../platform/async/time-limit.ts'
 import { KINDS, type Kind } from '../api-server/kinds.ts'
-import { OptionalReflector } from './optional-reflector.ts'
 import { Reflector } from './reflector.ts'
 import type { ClusterAccess } from './store.ts'
 
 interface Namespace {
-  required: Map<Kind, Reflector>
-  optional: Map<Kind, OptionalReflector>
+  reflectors: Map<Kind, Reflector>
   ready: Promise<unknown>
 }
 
@@ -36,53 +34,54 @@ export class Informers {
 
   /** Reconnects all watches, because their connections may be dead. */
   renew(): void {
-    for (const { required, optional } of this.#namespaces.values())
-      for (const reflector of [...required.values(), ...optional.values()]) reflector.renew()
+    for (const namespace of this.#namespaces.keys())
+      for (const [, reflector] of this.#reflectors(namespace)) reflector.renew()
   }
 
   /** True: the store is up to date for a kind in a namespace. */
   isCurrent(namespace: string, kind: Kind): boolean {
-    const { required, optional } = this.#namespaces.get(namespace) ?? {}
-    return (required?.get(kind) ?? optional?.get(kind))?.current ?? false
+    return this.#namespaces.get(namespace)?.reflectors.get(kind)?.current ?? false
   }
 
   refused(namespace: string): Map<string, string> {
-    const { optional = new Map<Kind, OptionalReflector>() } = this.#namespaces.get(namespace) ?? {}
-    return new Map([...optional].flatMap(([{ kind }, { refusal }]) => (refusal === null ? [] : [[kind, refusal]])))
+    return new Map(
+      this.#reflectors(namespace).flatMap(([{ kind }, { refusal }]) => (refusal === null ? [] : [[kind, refusal]])),
+    )
   }
 
   problem(): string | null {
-    for (const { required } of this.#namespaces.values()) {
-      const failing = [...required.values()].find(({ failure }) => failure !== null)
-      if (failing) return failing.failure
-    }
+    for (const namespace of this.#namespaces.keys())
+      for (const [kind, { failure }] of this.#reflectors(namespace))
+        if (failure !== null && !kind.optional) return failure
     return null
   }
 
   close(): void {
-    for (const namespace of [...this.#namespaces.keys()]) this.#end(namespace)
+    for (const namespace of this.#namespaces.keys()) this.#end(namespace)
+  }
+
+  #reflectors(namespace: string): [Kind, Reflector][] {
+    return [...(this.#namespaces.get(namespace)?.reflectors ?? [])]
   }
 
   #begin(namespace: string): Namespace {
     const access = this.#access
-    const onFailure = (error: unknown) => this.#failed(error)
-    const onRecovery = () => this.#recovered()
-    const required = new Map(
-      KINDS.filter((kind) => !kind.optional).map((kind) => [
+    const silent = () => undefined
+    const reflectorOf = (kind: Kind) =>
+      new Reflector({
+        access,
         kind,
-        new Reflector({ access, kind, namespace, onFailure, onRecovery }),
-      ]),
-    )
-    const optional = new Map(
-      KINDS.filter((kind) => kind.optional).map((kind) => [
-        kind,
-        new OptionalReflector({ access, kind, namespace, log: this.#log }),
-      ]),
-    )
+        namespace,
+        // the reflectors of required kinds report the same connection problem
+        onFailure: kind.optional ? silent : (error) => this.#failed(error),
+        onRecovery: kind.optional ? silent : () => this.#recovered(),
+        onRefused: (err) => this.#log.warn({ err }, `${kind.resource} are not watched: ${kind.optional}`),
+      })
+    const reflectors = new Map(KINDS.map((kind) => [kind, reflectorOf(kind)]))
     // applied kinds must be known before a start; other optional kinds need not
-    const applied = [...optional].flatMap(([kind, reflector]) => (kind.applied ? [reflector.settled] : []))
-    const ready = Promise.all([...[...required.values()].map((reflector) => reflector.ready), ...applied])
-    const started = { required, optional, ready }
+    const awaited = [...reflectors].filter(([kind]) => !kind.optional || kind.applied)
+    const ready = Promise.all(awaited.map(([, reflector]) => reflector.ready))
+    const started = { reflectors, ready }
     this.#namespaces.set(namespace, started)
     // without permissions for all kinds the namespace is unusable; a later `open` tries again
     ready.catch(() => {
@@ -105,8 +104,7 @@ export class Informers {
   }
 
   #end(namespace: string): void {
-    const { required = new Map(), optional = new Map() } = this.#namespaces.get(namespace) ?? {}
-    for (const reflector of [...required.values(), ...optional.values()]) reflector.close()
+    for (const [, reflector] of this.#reflectors(namespace)) reflector.close()
     this.#namespaces.delete(namespace)
   }
 }

@@ -2,8 +2,9 @@
 
 import type { Api } from '../api-server/api.ts'
 import { ENDPOINTS, type Kind, type ObjectRef } from '../api-server/kinds.ts'
-import type { ClusterTimes } from '../api-server/times.ts'
-import { FIELD_MANAGER, LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
+import type { ClusterTimes } from '../api-server/retry.ts'
+import { isOurs, type Managed, ownedFields } from '../objects/managed-fields.ts'
+import { LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
 import type { LiveObject } from '../objects/types.ts'
 
 /** Dependencies of informers and of calls about single objects. */
@@ -99,8 +100,6 @@ export class Store {
 /** Kinds that the cluster creates. Pilothouse applies all other kinds with its field manager. */
 const MADE_BY_CLUSTER: readonly string[] = ['Pod', ENDPOINTS.kind]
 
-type Managed = LiveObject['metadata'] & { managedFields?: { manager?: string }[] }
-
 /**
  * Deployment of an object; '' for none or for another manager's object. Not by label: copies (Kyverno, kustomize) and
  * objects that got another deployment's label must not be pruned. Field manager and name decide.
@@ -108,18 +107,20 @@ type Managed = LiveObject['metadata'] & { managedFields?: { manager?: string }[]
 function ownerOf({ kind, metadata }: LiveObject): string {
   const deploymentId = metadata.labels?.[LABEL_DEPLOYMENT]
   if (!deploymentId || !metadata.name.startsWith(namesOf(deploymentId).base)) return ''
-  const { managedFields = [] } = metadata as Managed
-  const isMade = MADE_BY_CLUSTER.includes(kind) || managedFields.some(({ manager }) => manager === FIELD_MANAGER)
-  return isMade ? deploymentId : ''
+  return MADE_BY_CLUSTER.includes(kind) || isOurs(metadata) ? deploymentId : ''
 }
 
 /** old versions of `kubectl apply` keep a copy of the object there */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Removes field ownership (often most of the object) and secret values before the object is stored. */
+/**
+ * Removes field ownership (often most of the object) and secret values before the object is stored. A digest of the owned
+ * fields stays.
+ */
 function strip(object: LiveObject): LiveObject {
   const { managedFields: _, ...metadata } = object.metadata as Managed
   const kept: LiveObject = { ...object, metadata }
+  if (!MADE_BY_CLUSTER.includes(object.kind)) kept.ownedFields = ownedFields(object)
   if (metadata.annotations && LAST_APPLIED in metadata.annotations) {
     const { [LAST_APPLIED]: __, ...annotations } = metadata.annotations
     kept.metadata = { ...metadata, annotations }

@@ -25,6 +25,8 @@ export interface LiveObject extends Manifest {
     creationTimestamp?: string
     deletionTimestamp?: string
   }
+  /** of an observed object: digest of the fields that Pilothouse owns (managed-fields.ts) */
+  ownedFields?: string
 }
 
 /** The deployment that owns the objects. */

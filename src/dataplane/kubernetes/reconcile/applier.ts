@@ -2,14 +2,14 @@
 import type { Logger } from 'pino'
 import type { Progress } from '../../../domain/protocol/protocol.ts'
 import { ApiRefused, Contended, LeaseOverError, StaleError } from '../api-server/errors.ts'
-import type { Cluster, Fence } from '../cluster/cluster.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { Fence } from '../cluster/fencing.ts'
 import { componentOf } from '../objects/labels.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
+import { ObjectBackoff } from './backoff.ts'
 import { type AppliedObject, appliedObject, autoscaledKeys, hasDrifted, keyOf, manifestDigest } from './drift.ts'
-import { RefusalBackoff } from './refusal-backoff.ts'
-import { RepairBackoff } from './repair-backoff.ts'
 
-export interface ApplierOptions {
+interface ApplierOptions {
   cluster: Cluster
   deploymentId: string
   fence: Fence
@@ -20,6 +20,12 @@ export interface ApplierOptions {
   requeueAfter: (ms: number) => void
 }
 
+/** first and longest wait before a repeated repair, and ms without drift after which repairs are immediate again */
+export const REPAIR_MS = [1000, 60_000, 120_000] as const
+/** recent repairs of one object that are reported as contention */
+const CONTENTION_REPAIRS = 3
+/** first and longest wait before a refused request is repeated, in ms; it ends when the desired state changes */
+export const REFUSED_MS = [5000, 300_000] as const
 /** ms after which an applied object must be observed; otherwise it was deleted between two observations */
 const OBSERVED_BY_MS = 10_000
 const VOLUME = 'PersistentVolumeClaim'
@@ -27,8 +33,11 @@ const VOLUME = 'PersistentVolumeClaim'
 export class Applier {
   readonly #options: ApplierOptions
   readonly #applied = new Map<string, AppliedObject>()
-  readonly #repairs = new RepairBackoff()
-  readonly #refusals = new RefusalBackoff()
+  /** Accepted repairs, and those that lost against constant writes. An API outage repeats one repair many times. */
+  readonly #repairs = new ObjectBackoff(...REPAIR_MS)
+  readonly #refusals = new ObjectBackoff(...REFUSED_MS)
+  /** the last refusal of each object */
+  readonly #refused = new Map<string, ApiRefused>()
   /** keys of objects that someone else changed or deleted */
   readonly #drifted = new Set<string>()
   /** uids of deleted objects that may still be terminating */
@@ -46,7 +55,10 @@ export class Applier {
 
   /** Progress for users: objects that someone else changes repeatedly; null: none. */
   get contention(): Progress | null {
-    return this.#repairs.contention()
+    const keys = this.#repairs.repeated(CONTENTION_REPAIRS)
+    if (keys.length === 0) return null
+    const message = `Another program or user keeps changing objects of this deployment: ${keys.join(', ')}.`
+    return { reason: 'CHANGED_BY_OTHERS', message }
   }
 
   forgetRefusals(): void {
@@ -105,7 +117,7 @@ export class Applier {
     // a change of an object that this process applied before is the user's own change
     if (!applied) return !live || !restartsStore(manifest) || this.#options.mayRestart()
     if (!synced && manifestDigest(manifest, autoscaled) !== applied.digest) return true
-    if (live) return hasDrifted(applied, manifest, live, autoscaled) && this.#mayRepair(key, live)
+    if (live) return hasDrifted(applied, manifest, live) && this.#mayRepair(key, live)
     if (applied.observed) return this.#mayRepair(key, live)
     const left = applied.at + OBSERVED_BY_MS - performance.now()
     if (left > 0) this.#options.requeueAfter(left)
@@ -127,10 +139,10 @@ export class Applier {
 
   async #apply({ manifest, key, live, autoscaled }: Target): Promise<void> {
     const { cluster, fence, signal, requeueAfter } = this.#options
-    const pending = this.#refusals.pending(key)
-    if (pending) {
-      requeueAfter(pending.ms)
-      throw pending.error
+    const [refusal, wait] = [this.#refused.get(key), this.#refusals.wait(key)]
+    if (refusal && wait > 0) {
+      requeueAfter(wait)
+      throw refusal
     }
     if (signal.aborted) return
     try {
@@ -145,7 +157,10 @@ export class Applier {
         this.#applied.set(key, { ...appliedObject(manifest, live, autoscaled), digest: '' })
         return
       }
-      if (error instanceof ApiRefused) this.#refusals.add(key, error)
+      if (error instanceof ApiRefused) {
+        this.#refusals.add(key)
+        this.#refused.set(key, error)
+      }
       if (error instanceof Contended) this.#repairs.add(key)
       throw error
     }

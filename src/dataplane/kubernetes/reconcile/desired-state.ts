@@ -10,9 +10,8 @@ import type { Application, DeploymentRef, LiveObject, Manifest, RenderOptions, R
 import type { InfrastructureConfig } from '../render/external.ts'
 import { renderApplication, renderInfrastructure } from '../render/manifests.ts'
 import { databasePasswordOf } from '../render/secrets.ts'
-import { fitPostgres } from './postgres-major.ts'
+import { fitPostgres, fitToExisting } from './database-volume.ts'
 import { isReplaced } from './replaced-infrastructure.ts'
-import { fitToExisting } from './volume-claim.ts'
 
 export interface DesiredState {
   /** called before each round; its error fails the round */

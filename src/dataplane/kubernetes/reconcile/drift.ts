@@ -1,10 +1,10 @@
 /** Detects drift: an applied object that someone else changed. Keeps only digests, because there may be thousands. */
 import { createHash } from 'node:crypto'
 import { componentOf, type RevisionAttempt, revisionAttemptOf } from '../objects/labels.ts'
+import { ownedFields } from '../objects/managed-fields.ts'
 import { ANNOTATION_SCALE } from '../objects/names.ts'
 import type { Component, LiveObject, Manifest } from '../objects/types.ts'
-import { project } from './projection.ts'
-import { withoutFittedFields, withoutStorageClass } from './volume-claim.ts'
+import { withoutStorageClass } from './database-volume.ts'
 
 /** Key of an object within a deployment, whose objects share one namespace. */
 export function keyOf({ kind, metadata }: Pick<Manifest, 'kind' | 'metadata'>): string {
@@ -21,7 +21,8 @@ export interface AppliedObject {
   object: LiveObject
   workload: { component: Component; attempt: RevisionAttempt | null } | null
   digest: string
-  projection: string
+  /** of the response to the apply */
+  ownedFields: string
   uid: string
   /** newest resource version that is known to be unchanged */
   resourceVersion: string
@@ -41,7 +42,7 @@ export function appliedObject(manifest: Manifest, live: LiveObject, autoscaled: 
     object: { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } },
     workload: template && component ? { component, attempt: revisionAttemptOf(template) } : null,
     digest: manifestDigest(manifest, autoscaled),
-    projection: projectionDigest(manifest, live, autoscaled),
+    ownedFields: live.ownedFields ?? ownedFields(live),
     uid,
     resourceVersion,
     generation,
@@ -68,25 +69,16 @@ export function manifestDigest(manifest: Manifest, autoscaled: boolean): string 
   return digest(JSON.stringify(autoscaled ? withoutReplicas(manifest) : withoutStorageClass(manifest)))
 }
 
-/**
- * False: the observed version does not differ, and it is recorded as unchanged. Any change of a Secret is drift,
- * because its content is not observed.
- */
-export function hasDrifted(applied: AppliedObject, manifest: Manifest, live: LiveObject, autoscaled: boolean): boolean {
+/** False: the observed version does not differ, and it is recorded as unchanged. */
+export function hasDrifted(applied: AppliedObject, manifest: Manifest, live: LiveObject): boolean {
   const { uid, resourceVersion } = live.metadata
   if (uid !== applied.uid) return true
   applied.observed = true
   if (resourceVersion === applied.resourceVersion || isOlder(resourceVersion, applied.resourceVersion)) return false
-  if (live.kind === 'Secret') return true
   const replicas = (object: Manifest) => (object.spec as { replicas?: number } | undefined)?.replicas
-  if (autoscaled && replicas(manifest) !== replicas(live)) return true
-  if (projectionDigest(manifest, live, autoscaled) !== applied.projection) return true
+  if (replicas(manifest) !== replicas(live) || live.ownedFields !== applied.ownedFields) return true
   applied.resourceVersion = resourceVersion
   return false
-}
-
-function projectionDigest(manifest: Manifest, live: LiveObject, autoscaled: boolean): string {
-  return digest(project(withoutFittedFields(autoscaled ? withoutReplicas(manifest) : manifest), live))
 }
 
 function withoutReplicas(manifest: Manifest): Manifest {

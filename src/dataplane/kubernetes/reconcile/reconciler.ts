@@ -5,21 +5,21 @@ import { backoff } from '../../../platform/async/retry.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import { ApiRefused, Contended, LeaseOverError, NotNowError, StaleError, Unreachable } from '../api-server/errors.ts'
 import { reasonOfRefusal } from '../api-server/messages.ts'
-import type { Cluster, Fence } from '../cluster/cluster.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { Fence } from '../cluster/fencing.ts'
 import type { InfrastructureConfig } from '../render/external.ts'
-import { Applier } from './applier.ts'
+import { Applier, REFUSED_MS } from './applier.ts'
+import { volumeNote } from './database-volume.ts'
 import type { DesiredState } from './desired-state.ts'
 import type { AppliedObject } from './drift.ts'
-import { REFUSED_MS } from './refusal-backoff.ts'
-import { volumeNote } from './volume-claim.ts'
 import { WorkQueue } from './work-queue.ts'
 
-export interface ReconcileFailure extends Progress {
+interface ReconcileFailure extends Progress {
   /** a retry is not expected to help */
   refused: boolean
 }
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   cluster: Cluster
   deploymentId: string
   namespace: string

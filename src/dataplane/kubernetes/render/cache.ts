@@ -5,15 +5,13 @@
 import type { EffectiveSpec } from '../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
 import type { DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
-import { amountsOf } from './default-resources.ts'
 import { infrastructurePodMetadata, type Labelled, objectMetadata } from './metadata.ts'
-import { patched } from './patch.ts'
+import { service } from './network.ts'
 import { infrastructurePod } from './pod.ts'
-import { resources } from './quantity.ts'
+import { amountsOf, resources } from './resources.ts'
 import { CACHE_PORT } from './secrets.ts'
 import { lockedDown, onlyUser } from './security.ts'
-import { service } from './service.ts'
-import { hashed } from './template.ts'
+import { hashed, patched } from './template.ts'
 
 /** Per MB of the memory limit. Redis needs the rest for buffers; without it the kernel kills Redis. */
 const DATA_BYTES_PER_MB = 750_000

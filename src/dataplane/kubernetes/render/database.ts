@@ -5,14 +5,13 @@
 import type { EffectiveSpec } from '../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
 import type { DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
-import { amountsOf } from './default-resources.ts'
 import { infrastructurePodMetadata, type Labelled, objectMetadata } from './metadata.ts'
-import { patched } from './patch.ts'
+import { service } from './network.ts'
 import { infrastructurePod } from './pod.ts'
-import { gibibytes, resources } from './quantity.ts'
+import { amountsOf, gibibytes, resources } from './resources.ts'
 import { DATABASE_PORT, DATABASE_USER } from './secrets.ts'
 import { lockedDown, onlyUser } from './security.ts'
-import { service } from './service.ts'
+import { patched } from './template.ts'
 
 /** Not the image's own volume path: some versions refuse to start with a mount there. */
 const MOUNT = '/data'

@@ -1,8 +1,5 @@
-/**
- * NetworkPolicies, for clusters that enforce them. Databases and caches accept only their own agents. Agents can't
- * reach the metadata address, where clouds return the node's credentials, unless they have their own service account.
- */
-import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
+/** Services, and NetworkPolicies for clusters that enforce them. */
+import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf, selectorOf } from '../objects/names.ts'
 import type {
   Application,
   Component,
@@ -11,7 +8,7 @@ import type {
   Manifest,
   RenderOptions,
 } from '../objects/types.ts'
-import { objectMetadata } from './metadata.ts'
+import { type Labelled, objectMetadata } from './metadata.ts'
 import { CACHE_PORT, DATABASE_PORT } from './secrets.ts'
 
 /** AWS, Azure, Google and most others; Alibaba. IPv6: AWS; Google; Oracle. The node's DNS may be link-local too. */
@@ -27,6 +24,7 @@ const podsOf = ({ deploymentId }: DeploymentRef, components: Component[]) => ({
   matchExpressions: [{ key: LABEL_COMPONENT, operator: 'In', values: components }],
 })
 
+/** Databases and caches accept only their own agents. */
 export function databasePolicy(
   deployment: DeploymentRef,
   { spec }: Infrastructure,
@@ -52,6 +50,10 @@ export function databasePolicy(
   ]
 }
 
+/**
+ * Agents can't reach the metadata address, where clouds return the node's credentials, unless they have their own service
+ * account.
+ */
 export function agentPolicy(deployment: DeploymentRef, { spec }: Application, options: RenderOptions): Manifest[] {
   if (options.networkPolicies !== 'all' || spec.service_account_name) return []
   return [
@@ -79,4 +81,23 @@ export function agentPolicy(deployment: DeploymentRef, { spec }: Application, op
       },
     },
   ]
+}
+
+/** A cluster-internal Service. Only an Ingress publishes a deployment. */
+export function service(
+  name: string,
+  labelled: Labelled,
+  port: { name: string; port: number; target: number },
+): Manifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: objectMetadata(name, labelled),
+    spec: {
+      type: 'ClusterIP',
+      selector: selectorOf(labelled.deployment.deploymentId, labelled.component),
+      // the protocol is part of the key of a port in server-side apply
+      ports: [{ name: port.name, port: port.port, targetPort: port.target, protocol: 'TCP' }],
+    },
+  }
 }

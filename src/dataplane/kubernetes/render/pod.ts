@@ -1,8 +1,7 @@
 /** Parts of pod specs: common fields, and pods with the user's image. */
 import type { EffectiveSpec } from '../../../domain/protocol/protocol.ts'
 import type { Amounts, PodSecurity, RenderOptions } from '../objects/types.ts'
-import { sidecarResources } from './default-resources.ts'
-import { variable, volume } from './explicit-defaults.ts'
+import { sidecarResources } from './resources.ts'
 import { anyUser, containerSecurity } from './security.ts'
 import { withoutNulls } from './without-nulls.ts'
 
@@ -60,4 +59,36 @@ function containerOf(given: Container, level: PodSecurity, defaults: Amounts): R
     ...(given.env ? { env: given.env.map(variable) } : {}),
     securityContext: containerSecurity(level, copy.securityContext as Record<string, unknown> | undefined),
   }
+}
+
+type Volume = NonNullable<EffectiveSpec['volumes']>[number]
+type Variable = NonNullable<NonNullable<EffectiveSpec['sidecars']>[number]['env']>[number]
+type Members = Record<string, unknown>
+
+/** rw-r--r-- */
+const DEFAULT_MODE = 0o644
+const WITH_MODE = ['configMap', 'secret', 'projected', 'downwardAPI'] as const
+
+/**
+ * A volume of the spec; without a source it is an emptyDir. API defaults are set, so that a user can switch to another
+ * type: apply removes only applied fields, and a volume that keeps another type's `defaultMode` is refused.
+ */
+function volume(given: Volume): Members {
+  const copy = withoutNulls(given) as Members
+  if (Object.keys(copy).length === 1) return { ...copy, emptyDir: {} }
+  for (const source of WITH_MODE) if (copy[source]) copy[source] = { defaultMode: DEFAULT_MODE, ...copy[source] }
+  return copy
+}
+
+/** API defaults, set for the same reason. */
+const REFERENCES = { fieldRef: { apiVersion: 'v1' }, resourceFieldRef: { divisor: '0' } }
+
+function variable(given: Variable): Members {
+  const copy = withoutNulls(given) as Members
+  const from = copy.valueFrom as Members | undefined
+  for (const [kind, filledIn] of Object.entries(REFERENCES)) {
+    const reference = from?.[kind]
+    if (from && reference !== null && typeof reference === 'object') from[kind] = { ...filledIn, ...reference }
+  }
+  return copy
 }

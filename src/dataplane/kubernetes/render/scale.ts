@@ -1,19 +1,20 @@
-/**
- * Replicas of a component. Pilothouse's autoscaler can't scale up from 0, so a minimum of 0 needs a maximum of 0.
- * With `autoscaler: none` others may scale to 0 and back (KEDA).
- */
+/** Replicas of a component: their number, their autoscaler, and protection against simultaneous loss. */
 import type { EffectiveSpec } from '../../../domain/protocol/protocol.ts'
-import { ANNOTATION_SCALE } from '../objects/names.ts'
+import { ANNOTATION_SCALE, LABEL_REVISION, selectorOf } from '../objects/names.ts'
 import type { Manifest } from '../objects/types.ts'
 import { type Labelled, objectMetadata } from './metadata.ts'
 
-export interface Scale {
+interface Scale {
   min: number
   max: number
   /** no autoscaler is rendered: others set the replicas */
   byOthers: boolean
 }
 
+/**
+ * Pilothouse's autoscaler can't scale up from 0, so a minimum of 0 needs a maximum of 0. With `autoscaler: none` others
+ * may scale to 0 and back (KEDA).
+ */
 export function scaleOf(role: 'server' | 'queue', spec: EffectiveSpec): Scale {
   const [min, max] = role === 'server' ? [spec.min_scale, spec.max_scale] : [spec.queue_min_scale, spec.queue_max_scale]
   const byOthers = spec.autoscaler === 'none'
@@ -44,6 +45,34 @@ export function autoscaler(target: string, labelled: Labelled, { min, max, byOth
         maxReplicas: max,
         // per cent of the CPU request: a spec without `cpu` never scales
         targetCPUUtilizationPercentage: 80,
+      },
+    },
+  ]
+}
+
+/** Spreads replicas over nodes and zones if possible, against node failures. Also for one replica: adding it later would replace the pod. */
+export function spread({ deployment, component, revisionId }: Labelled) {
+  const revision = revisionId === undefined ? {} : { [LABEL_REVISION]: revisionId }
+  const over = (topologyKey: string) => ({
+    maxSkew: 1,
+    topologyKey,
+    whenUnsatisfiable: 'ScheduleAnyway',
+    labelSelector: { matchLabels: { ...selectorOf(deployment.deploymentId, component), ...revision } },
+  })
+  return { topologySpreadConstraints: [over('kubernetes.io/hostname'), over('topology.kubernetes.io/zone')] }
+}
+
+/** With several replicas, a drain evicts one at a time. A single replica never blocks a drain. */
+export function disruptionBudget(target: string, labelled: Labelled, { max }: Scale): Manifest[] {
+  if (max <= 1) return []
+  return [
+    {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: objectMetadata(target, labelled),
+      spec: {
+        maxUnavailable: 1,
+        selector: { matchLabels: selectorOf(labelled.deployment.deploymentId, labelled.component) },
       },
     },
   ]

@@ -2,7 +2,8 @@
 import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import { componentOf } from '../objects/labels.ts'
 import type { Component, LiveObject } from '../objects/types.ts'
-import { isActive, isReady, type Problem } from './pod-problems.ts'
+import { isActive, isReady } from './pod-problems.ts'
+import type { Problem } from './problem.ts'
 
 const OF_SERVICE = 'kubernetes.io/service-name'
 /** ms; the cluster adds an endpoint shortly after its pod is ready */

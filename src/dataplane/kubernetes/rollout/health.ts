@@ -5,7 +5,7 @@ import type { RevisionAttempt } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
 import type { LiveObject } from '../objects/types.ts'
 import { type ServiceWithoutEndpoints, servicesWithoutEndpoints } from './endpoints.ts'
-import type { GracePeriods } from './grace-periods.ts'
+import type { GracePeriods } from './problem.ts'
 import {
   beingDeleted,
   ownershipLostProgress,
@@ -14,7 +14,7 @@ import {
   workloadsStatus,
 } from './rollout-status.ts'
 
-export interface HealthContext extends RolloutContext {
+interface HealthContext extends RolloutContext {
   /** attempt that serves or is rolled out; null: not known yet */
   attempt: RevisionAttempt | null
   minReplicas: number

@@ -1,19 +1,8 @@
-/** Finds problems of a pod in its status and describes them for users. Pure and without a clock (grace-periods.ts). */
+/** Finds problems of a pod in its status and describes them for users. Pure and without a clock (problem.ts). */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import type { Progress, Reason } from '../../../domain/protocol/protocol.ts'
 import { isAboutVolume, isOnlyBackOff, withAdvice } from '../api-server/messages.ts'
-
-export interface Problem {
-  key: string
-  reason: Reason
-  message: string
-  /** grace period in ms before it becomes a failure; 0: immediately */
-  graceMs: number
-  /** container whose last output explains the problem */
-  output?: { namespace: string; pod: string; container: string; previous: boolean; running: boolean }
-  /** only repeats a clearer earlier message of the same key */
-  vague?: boolean
-}
+import type { Problem } from './problem.ts'
 
 /** ms for short disturbances: a registry error, or a Secret created just after its pod */
 const SHORT_GRACE_MS = 5000
@@ -58,73 +47,64 @@ export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
 }
 
 type Short = Omit<Problem, 'output'>
+type Wait = Pick<Problem, 'reason' | 'key' | 'graceMs'> & {
+  text: (subject: string, image: string, waitingFor: string) => string
+}
+
+const UNUSABLE: Wait = {
+  key: 'image',
+  reason: 'IMAGE_PULL_FAILED',
+  graceMs: 0,
+  text: (subject, image) => `${subject} has an image that can't be used, ${image}`,
+}
+const UNPULLED: Wait = {
+  key: 'image',
+  reason: 'IMAGE_PULL_FAILED',
+  graceMs: SHORT_GRACE_MS,
+  text: (subject, image) => `The image ${image} of ${subject[0]!.toLowerCase()}${subject.slice(1)} can't be pulled`,
+}
+const NOT_CREATED: Wait = {
+  key: 'create',
+  reason: 'CONTAINER_START_FAILED',
+  graceMs: SHORT_GRACE_MS,
+  text: (subject, _, waitingFor) => `${subject} can't be started (${waitingFor})`,
+}
+
+/** By the kubelet's reason of a waiting container. */
+const WAITS: Record<string, Wait> = {
+  InvalidImageName: UNUSABLE,
+  ErrImageNeverPull: UNUSABLE,
+  ErrImagePull: UNPULLED,
+  RegistryUnavailable: UNPULLED,
+  ImageInspectError: UNPULLED,
+  SignatureValidationFailed: UNPULLED,
+  ImagePullBackOff: { ...UNPULLED, graceMs: 0 },
+  CreateContainerConfigError: NOT_CREATED,
+  CreateContainerError: NOT_CREATED,
+  RunContainerError: NOT_CREATED,
+}
 
 function containerProblem(container: V1ContainerStatus, subject: string, longMs: number): Short | null {
-  const { reason = '', message = '' } = container.state?.waiting ?? {}
+  const { ready, restartCount, state } = container
+  const { reason = '', message = '' } = state?.waiting ?? {}
   const because = message ? `: ${message}` : ''
-  switch (reason) {
-    case 'InvalidImageName':
-    case 'ErrImageNeverPull':
-      return {
-        key: 'image',
-        reason: 'IMAGE_PULL_FAILED',
-        graceMs: 0,
-        message: `${subject} has an image that can't be used, ${container.image}${because}`,
-      }
-    case 'ErrImagePull':
-    case 'RegistryUnavailable':
-    case 'ImageInspectError':
-    case 'SignatureValidationFailed':
-      return {
-        key: 'image',
-        reason: 'IMAGE_PULL_FAILED',
-        graceMs: SHORT_GRACE_MS,
-        message: cannotPull(container, subject, because),
-      }
-    case 'ImagePullBackOff':
-      return {
-        key: 'image',
-        reason: 'IMAGE_PULL_FAILED',
-        graceMs: 0,
-        message: cannotPull(container, subject, because),
-        vague: isOnlyBackOff(message),
-      }
-    case 'CreateContainerConfigError':
-    case 'CreateContainerError':
-    case 'RunContainerError':
-      return {
-        key: 'create',
-        reason: 'CONTAINER_START_FAILED',
-        graceMs: SHORT_GRACE_MS,
-        message: withAdvice(`${subject} can't be started (${reason})${because}`),
-      }
+  const wait = WAITS[reason]
+  if (wait) {
+    const { text, ...problem } = wait
+    const said = withAdvice(text(subject, container.image, reason) + because)
+    return { ...problem, message: said, vague: isOnlyBackOff(message) }
   }
   // a finished init container is ready; a long-running one is not, and is no problem
-  const { ready, restartCount, state } = container
   const crashes = !ready && restartCount >= CRASH_LOOP_RESTARTS && state?.terminated?.exitCode !== 0
+  const ended = { reason: endReason(container), message: `it ${describeEnd(container)}` }
   if (reason === 'CrashLoopBackOff' || crashes)
-    return {
-      key: 'crash',
-      reason: endReason(container),
-      graceMs: 0,
-      message: `${subject} keeps crashing: it ${describeEnd(container)}`,
-    }
+    return { ...ended, key: 'crash', graceMs: 0, message: `${subject} keeps crashing: ${ended.message}` }
   // the kubelet restarts it immediately or reports a crash loop
   if (state?.terminated && state.terminated.exitCode !== 0)
-    return {
-      key: 'end',
-      reason: endReason(container),
-      graceMs: SHORT_GRACE_MS,
-      message: `${subject} has ended: it ${describeEnd(container)}`,
-    }
-  if (reason && !NORMAL_WAITS.includes(reason))
-    return {
-      key: 'wait',
-      reason: 'CONTAINER_START_FAILED',
-      graceMs: longMs,
-      message: `${subject} can't be started (${reason})${because}`,
-    }
-  return null
+    return { ...ended, key: 'end', graceMs: SHORT_GRACE_MS, message: `${subject} has ended: ${ended.message}` }
+  if (!reason || NORMAL_WAITS.includes(reason)) return null
+  const text = `${NOT_CREATED.text(subject, '', reason)}${because}`
+  return { key: 'wait', reason: 'CONTAINER_START_FAILED', graceMs: longMs, message: text }
 }
 
 /** Failed pods (evicted, refused by the node, ended). Controllers replace pods, so one failed pod proves little. */
@@ -152,10 +132,6 @@ const madeAt = ({ metadata }: V1Pod) => new Date(metadata?.creationTimestamp ?? 
 function imageOf({ spec }: V1Pod, container: string): string {
   const all = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]
   return all.find(({ name }) => name === container)?.image ?? 'without a name'
-}
-
-function cannotPull(container: V1ContainerStatus, subject: string, because: string): string {
-  return `The image ${container.image} of ${subject[0]!.toLowerCase()}${subject.slice(1)} can't be pulled${because}`
 }
 
 function endReason({ state, lastState }: V1ContainerStatus): Reason {

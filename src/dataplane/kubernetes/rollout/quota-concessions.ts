@@ -11,7 +11,7 @@ export interface ConcessionControl {
   logConcession(message: string): void
 }
 
-export interface ConcessionPlan {
+interface ConcessionPlan {
   progress: Progress
   /** keys of problems that the plan solves */
   solves: string[]

@@ -7,7 +7,8 @@ import type { Component, LiveObject } from '../objects/types.ts'
 import type { AppliedObject } from '../reconcile/drift.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { servicesWithoutEndpoints } from './endpoints.ts'
-import { isActive, type Problem } from './pod-problems.ts'
+import { isActive } from './pod-problems.ts'
+import type { Problem } from './problem.ts'
 import { type Stuck, stuckOf } from './warning-events.ts'
 import { refusalKey, type WorkloadPods, workloadStatus } from './workload-status.ts'
 
@@ -20,7 +21,7 @@ export interface RolloutContext {
   failAfterMs: number
 }
 
-export interface RolloutStatus {
+interface RolloutStatus {
   done: boolean
   /** the most specific wait first; unused when `done` */
   wait: Progress

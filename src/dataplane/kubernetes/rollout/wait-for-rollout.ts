@@ -1,12 +1,13 @@
 /** Waits until the desired state is rolled out. It checks at every change and at the end of each grace period. */
 import type { Progress, Reason } from '../../../domain/protocol/protocol.ts'
 import type { Notifier } from '../../../platform/async/notifier.ts'
+import { withTimeout } from '../../../platform/async/time-limit.ts'
+import { createLineRenderer, OutputTail } from '../../output/lines.ts'
 import type { Mask } from '../../output/mask.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { OnProgress } from '../../runtimes/runtime.ts'
-import { GracePeriods } from './grace-periods.ts'
-import { withLastOutput } from './last-output.ts'
-import type { Problem } from './pod-problems.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import { GracePeriods, type Problem } from './problem.ts'
 import { type ConcessionControl, QuotaConcessionPlanner } from './quota-concessions.ts'
 import { type RolloutContext, rolloutStatus } from './rollout-status.ts'
 import { warningsAbout } from './warning-events.ts'
@@ -110,4 +111,34 @@ function unlessRepeated(report: OnProgress): (progress: Progress) => void {
     last = `${reason} ${message}`
     report({ reason, message })
   }
+}
+
+const MAX_LINES = 10
+/** ms, so that the message is not delayed */
+const READ_TIMEOUT_MS = 3000
+/** ms, because the log of a running container does not end */
+const RUNNING_READ_TIMEOUT_MS = 1000
+
+async function withLastOutput(
+  cluster: Cluster,
+  headline: string,
+  output: Problem['output'],
+  mask: Mask,
+  signal: AbortSignal,
+): Promise<string> {
+  if (!output) return headline
+  const { namespace, pod, container, previous, running } = output
+  const tail = new OutputTail(MAX_LINES)
+  const show = createLineRenderer(mask)
+  const follow = (inTime: AbortSignal) =>
+    cluster.followLog(
+      { namespace, name: pod },
+      container,
+      { tailLines: MAX_LINES, ...(previous ? { previous } : {}) },
+      (line) => tail.add(show(line).text),
+      inTime,
+    )
+  // without permission to read logs, or without the pod, only the headline is shown
+  await withTimeout(running ? RUNNING_READ_TIMEOUT_MS : READ_TIMEOUT_MS, signal, follow).catch(() => undefined)
+  return tail.appendToWithCause(headline)
 }

@@ -7,7 +7,7 @@ import type { Reason } from '../../../domain/protocol/protocol.ts'
 import { withAdvice } from '../api-server/messages.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Component, LiveObject } from '../objects/types.ts'
-import type { Problem } from './pod-problems.ts'
+import type { Problem } from './problem.ts'
 
 /** An object without progress, with the grace period of its warnings. */
 export interface Stuck {

@@ -1,12 +1,13 @@
 /** Status of a workload: rolled out, waiting or failing. Pure; informers provide the live objects. */
 import type { V1Deployment, V1Pod, V1StatefulSet } from '@kubernetes/client-node'
 import type { Progress, Reason } from '../../../domain/protocol/protocol.ts'
-import { isOverQuota, reasonOfRefusal, withAdvice } from '../api-server/messages.ts'
+import { exceededResources, isOverQuota, reasonOfRefusal, withAdvice } from '../api-server/messages.ts'
 import { type RevisionAttempt, revisionAttemptOf, sameAttempt } from '../objects/labels.ts'
 import { ANNOTATION_TEMPLATE } from '../objects/names.ts'
 import type { LiveObject } from '../objects/types.ts'
-import { failedPods, isActive, isReady, type Problem, podActivity, podProblems } from './pod-problems.ts'
-import { fitsInPlaceOf } from './quota-headroom.ts'
+import { bytesOf } from '../render/resources.ts'
+import { failedPods, isActive, isReady, podActivity, podProblems } from './pod-problems.ts'
+import type { Problem } from './problem.ts'
 
 /** Observed state of a workload and its pods. */
 export interface WorkloadSnapshot {
@@ -26,7 +27,7 @@ export interface WorkloadSnapshot {
 
 type Workload = V1Deployment & V1StatefulSet
 
-export interface WorkloadStatus {
+interface WorkloadStatus {
   done: boolean
   /** current wait */
   wait: Progress
@@ -175,4 +176,29 @@ function conditionProblems({ component, unschedulableMs }: WorkloadSnapshot, wor
       })
   }
   return found
+}
+
+/**
+ * True: a refused pod would fit in place of an existing one. If not, removing that only reduces capacity. `refusal`: the
+ * cluster's message. Resources that it does not name count as free.
+ */
+function fitsInPlaceOf(old: V1Pod, refusal: string): boolean {
+  return exceededResources(refusal).every(({ resource, requested, used, limited }) => {
+    const after = bytesOf(used) - amountOf(old, resource) + bytesOf(requested)
+    // sums of decimals have rounding errors
+    return !(after > bytesOf(limited) * (1 + 1e-9))
+  })
+}
+
+/** Amount that the pod uses of a quota's resource; NaN: unknown resource. */
+function amountOf({ spec }: V1Pod, resource: string): number {
+  if (/^(count\/)?pods$/.test(resource)) return 1
+  const [, kind = 'requests', name = ''] =
+    /^(?:(requests|limits)\.)?(cpu|memory|ephemeral-storage)$/.exec(resource) ?? []
+  if (!name) return Number.NaN
+  const amounts = (spec?.containers ?? []).map(({ resources }) => {
+    const quantity = resources?.[kind as 'requests' | 'limits']?.[name]
+    return quantity === undefined ? 0 : bytesOf(quantity)
+  })
+  return amounts.reduce((sum, amount) => sum + amount, 0)
 }

@@ -1,6 +1,19 @@
-/** A problem becomes a failure after its `graceMs`, counted by this process's clock from the first observation. */
-import type { Problem } from './pod-problems.ts'
+/** Problems of a rollout. Each becomes a failure when it lasts longer than its grace period. */
+import type { Reason } from '../../../domain/protocol/protocol.ts'
 
+export interface Problem {
+  key: string
+  reason: Reason
+  message: string
+  /** grace period in ms before it becomes a failure; 0: immediately */
+  graceMs: number
+  /** container whose last output explains the problem */
+  output?: { namespace: string; pod: string; container: string; previous: boolean; running: boolean }
+  /** only repeats a clearer earlier message of the same key */
+  vague?: boolean
+}
+
+/** Grace periods by this process's clock, from the first observation of a problem. */
 export class GracePeriods {
   /** by key: the first observation (performance.now()) and the clearest message */
   readonly #since = new Map<string, { since: number; message: string }>()

@@ -1,11 +1,56 @@
-/**
- * Keeps the Postgres major version that created a volume, because another major does not start on it.
- * An annotation of the volume claim records it. With another major in POSTGRES_IMAGE the database keeps its image.
- */
+/** Adapts the database to its existing volume. An impossible change must not block a deploy. */
+import type { V1PersistentVolumeClaim } from '@kubernetes/client-node'
 import type { Progress } from '../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import { ANNOTATION_POSTGRES } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
+import { externalOf, type InfrastructureConfig } from '../render/external.ts'
+import { bytesOf, gibibytes } from '../render/resources.ts'
+
+type Claim = V1PersistentVolumeClaim['spec']
+
+/**
+ * Returns a manifest that can be applied to the existing volume claim; other manifests unchanged. The storage class can't
+ * change and the volume can't shrink; the cluster decides whether it grows.
+ */
+export function fitToExisting(manifest: Manifest, existing: LiveObject | undefined): Manifest {
+  if (manifest.kind !== 'PersistentVolumeClaim' || !existing) return manifest
+  const { storageClassName, resources } = (existing.spec ?? {}) as NonNullable<Claim>
+  const { storageClassName: _, ...spec } = manifest.spec as NonNullable<Claim>
+  const has = resources?.requests?.storage
+  const keeps = has !== undefined && bytesOf(has) > bytesOf(spec.resources?.requests?.storage ?? '0')
+  return {
+    ...manifest,
+    spec: {
+      ...spec,
+      ...(storageClassName === undefined ? {} : { storageClassName }),
+      ...(keeps ? { resources: { requests: { storage: has } } } : {}),
+    },
+  }
+}
+
+/** Returns the manifest without the storage class, which is immutable. */
+export function withoutStorageClass(manifest: Manifest): Manifest {
+  if (manifest.kind !== 'PersistentVolumeClaim') return manifest
+  const { storageClassName: _, ...spec } = manifest.spec as NonNullable<Claim>
+  return { ...manifest, spec }
+}
+
+/** Progress: the volume's size differs from the spec; null: it does not. `refused`: why it can't grow. */
+export function volumeNote(
+  config: InfrastructureConfig | null,
+  objects: readonly LiveObject[],
+  refused: string | null,
+): Progress | null {
+  if (!config || externalOf(config.secretReferences).database) return null
+  const existing = objects.find(({ kind }) => kind === 'PersistentVolumeClaim')
+  const has = ((existing?.spec ?? {}) as NonNullable<Claim>).resources?.requests?.storage
+  if (has === undefined) return null
+  const difference = bytesOf(has) - bytesOf(gibibytes(config.spec.db_storage_gi))
+  const note = (message: string): Progress => ({ reason: 'STORAGE_UNAVAILABLE', message })
+  if (difference > 0) return note(`The volume of the database keeps its ${has}: a volume can't shrink.`)
+  return difference < 0 && refused !== null ? note(`The volume of the database stays at ${has}. ${refused}`) : null
+}
 
 /** Returns `17` for `postgres:17.2-alpine` and `pgvector/pgvector:0.8.0-pg17`; null: not known (a digest, `latest`). */
 export function postgresMajor(image: string): number | null {
@@ -18,13 +63,17 @@ export function postgresMajor(image: string): number | null {
   return major === undefined ? null : Number(major)
 }
 
-export interface FittedDatabase {
+interface FittedDatabase {
   manifests: Manifest[]
   /** Progress for users: the database keeps an image other than the setting's; null: it does not. */
   note: Progress | null
 }
 
-/** Returns manifests whose database starts on the existing volume. Throws StepFailure when no image fits. */
+/**
+ * Keeps the Postgres major version that created a volume, because another major does not start on it. An annotation of
+ * the volume claim records it. With another major in POSTGRES_IMAGE the database keeps its image. Throws StepFailure when
+ * no image fits.
+ */
 export function fitPostgres(
   manifests: readonly Manifest[],
   existing: (manifest: Manifest) => LiveObject | undefined,

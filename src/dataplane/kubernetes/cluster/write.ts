@@ -1,5 +1,4 @@
-/** Server-side apply with fencing: each write requires one exact version of the object. */
-
+/** Server-side apply and deletes with fencing: each write requires one exact version of the object. */
 import { ApiRefused, Contended, NO_SUCH_VERSION, NotNowError } from '../api-server/errors.ts'
 import { collectionPath, kindOf, type ObjectRef, objectPath } from '../api-server/kinds.ts'
 import { retrying } from '../api-server/retry.ts'
@@ -7,8 +6,7 @@ import type { ClusterAccess } from '../informers/store.ts'
 import { ANNOTATION_TOKEN, FIELD_MANAGER, LABEL_DEPLOYMENT, LABEL_MANAGED_BY } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
 import type { Anchors } from './anchors.ts'
-import type { Fence } from './cluster.ts'
-import { checkFence, stamped } from './fencing.ts'
+import { checkFence, type Fence, stamped } from './fencing.ts'
 import { named, readOnce } from './read.ts'
 
 /** controllers write status and scale of the same objects, which creates new versions */
@@ -106,7 +104,7 @@ export async function writeToken(access: ClusterAccess, ref: ObjectRef, fence: F
 }
 
 /** Repeats `once` after a conflict or an outage, while the lease is valid. */
-export async function unlessConflict<T>(
+async function unlessConflict<T>(
   access: ClusterAccess,
   ref: ObjectRef,
   fence: Fence,
@@ -120,4 +118,39 @@ export async function unlessConflict<T>(
     }
   }
   throw new Contended(`${named(ref)} was changed by others each time it was to be written`)
+}
+
+/** Deletes one object by uid, unless a newer holder has it. */
+export async function remove(
+  access: ClusterAccess,
+  object: LiveObject,
+  fence: Fence,
+  propagation: 'foreground' | 'background',
+): Promise<void> {
+  const ref: ObjectRef = { ...object, ...object.metadata }
+  const { uid } = object.metadata
+  let observed: LiveObject | undefined = object
+  await unlessConflict(access, ref, fence, async () => {
+    const live = observed ?? (await readOnce(access, ref))
+    observed = undefined
+    if (live?.metadata.uid !== uid || live.metadata.deletionTimestamp) return
+    checkFence(fence, live)
+    try {
+      await access.api.call({
+        method: 'DELETE',
+        path: objectPath(ref),
+        body: {
+          apiVersion: 'v1',
+          kind: 'DeleteOptions',
+          propagationPolicy: propagation === 'foreground' ? 'Foreground' : 'Background',
+          preconditions: { uid, resourceVersion: live.metadata.resourceVersion },
+        },
+        action: `delete ${named(ref)}`,
+        secret: ref.kind === 'Secret',
+        leaseValid: () => fence.leaseValid(),
+      })
+    } catch (error) {
+      if (!(error instanceof ApiRefused) || error.status !== 404) throw error
+    }
+  })
 }
