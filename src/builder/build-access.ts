@@ -9,8 +9,9 @@ import type { LeasedClaim } from '../dataplane/runtimes/runtime.ts'
 import { type BuilderAccess, builderAccessAnswer } from '../domain/protocol/builders.ts'
 import { knownReason } from '../domain/values/reasons.ts'
 import type { Caller } from '../listener/call.ts'
+import { read } from '../listener/control-plane.ts'
 import { ControlPlaneUnreachable } from '../listener/errors.ts'
-import { read } from '../listener/messages.ts'
+
 import { backoff, retry } from '../platform/async/retry.ts'
 
 /** extra time compared with other calls: a git provider can be slow */

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type BuildAccess, createBuildAccess } from '../../src/builder/build-access.ts'
-import { type BuilderControlPlane, builderControlPlane } from '../../src/builder/control-plane.ts'
+import { builderControlPlane } from '../../src/builder/control-plane.ts'
 import { ClaimLostError } from '../../src/domain/errors/errors.ts'
+import type { RemoteControlPlane } from '../../src/listener/control-plane.ts'
 import { ControlPlaneRefused } from '../../src/listener/errors.ts'
 import { claimOf, never } from '../dataplane/support.ts'
 import { type ScriptedServer, scriptedServer } from '../listener/scripted-server.ts'
@@ -12,7 +13,7 @@ import { readableLog } from '../listener/support.ts'
 
 const apiKey = `cpk_${'canarykey'.repeat(5)}`
 let server: ScriptedServer
-let plane: BuilderControlPlane
+let plane: RemoteControlPlane
 let access: BuildAccess
 let log: ReturnType<typeof readableLog>
 beforeEach(async () => {
