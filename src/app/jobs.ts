@@ -1,7 +1,7 @@
 /** Periodic jobs of a server. A round without work costs one statement. */
 import { announceChanges } from '../domain/change-feed/announce.ts'
 import { announceClockChanges } from '../domain/change-feed/clock.ts'
-import { refreshExpiring } from '../domain/oauth/tokens/refresh-expiring.ts'
+import { refreshExpiring } from '../domain/oauth/tokens/refresh.ts'
 import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
 import { createRetention } from '../domain/retention/retain.ts'
 import { removeImages } from '../domain/rollouts/image-removals.ts'

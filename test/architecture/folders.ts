@@ -72,10 +72,10 @@ export const FOLDERS: readonly Row[] = [
     'domain/deployments',
     `${GROUND} domain/revisions domain/rollouts domain/secrets domain/sources/* domain/deployment-status domain/workspaces`,
   ],
-  ['domain/oauth/provider-access', GROUND],
-  ['domain/oauth/tokens', `${GROUND} domain/oauth/provider-access domain/keys`],
-  ['domain/oauth/connections domain/oauth/providers', `${GROUND} domain/oauth/provider-access domain/oauth/tokens`],
-  ['domain/oauth/authorizations', `${GROUND} domain/oauth/*`],
+  ['domain/oauth', GROUND],
+  ['domain/oauth/tokens', `${GROUND} domain/oauth domain/keys`],
+  ['domain/oauth/connections domain/oauth/providers', `${GROUND} domain/oauth domain/oauth/tokens`],
+  ['domain/oauth/authorizations', `${GROUND} domain/oauth domain/oauth/*`],
   // finds a resource of any type by its id
   ['domain/nodes', 'domain/**'],
 

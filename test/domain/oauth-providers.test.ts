@@ -1,8 +1,7 @@
 /** Exact numbers of statements for OAuth providers, and where their secret is read. */
 import { expect, test } from 'vitest'
 import { listConnections } from '../../src/domain/oauth/connections/list.ts'
-import { describeMissingSecret, openProviderAccess } from '../../src/domain/oauth/provider-access/access.ts'
-import { requireProvider } from '../../src/domain/oauth/provider-access/find.ts'
+import { describeMissingSecret, openProviderAccess, requireProvider } from '../../src/domain/oauth/provider-access.ts'
 import { createProvider } from '../../src/domain/oauth/providers/create.ts'
 import { deleteProvider } from '../../src/domain/oauth/providers/delete.ts'
 import { getProvider, listProviders } from '../../src/domain/oauth/providers/read.ts'

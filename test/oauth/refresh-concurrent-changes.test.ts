@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
-import { openProviderAccess } from '../../src/domain/oauth/provider-access/access.ts'
-import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
+import { openProviderAccess } from '../../src/domain/oauth/provider-access.ts'
+import { refresh } from '../../src/domain/oauth/tokens/refresh.ts'
 import { sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
@@ -142,7 +142,7 @@ test('a token that is deleted during its refresh stays deleted, and the new toke
 })
 
 describe('before the request to the provider', () => {
-  const begin = ({ tokenId }: ConnectedAgent, of = app) => beginRefresh(of.app.core, { id: tokenId, version: 1 })
+  const begin = ({ tokenId }: ConnectedAgent, of = app) => refresh(of.app.core, { id: tokenId, version: 1 })
   const blocked = async () =>
     (
       await app.app.core.db.$queryRaw<unknown[]>`
@@ -192,13 +192,14 @@ describe('before the request to the provider', () => {
     const connected = await expiredAgent(app, rotating)
     const { core } = app.app
     const now = performance.now.bind(performance)
+    let refreshing: Promise<void> | undefined
     await core.db.$transaction(async (sql) => {
       await sql.$executeRaw`LOCK TABLE oauth_providers IN ACCESS EXCLUSIVE MODE`
-      await begin(connected)
+      refreshing = begin(connected)
       await expect.poll(blocked).toBe(true)
       vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000)
     })
-    await core.inFlight.pending(connected.tokenId)
+    await refreshing
     vi.restoreAllMocks()
     expect(sentRefreshTokens(rotating)).toEqual([])
     expect(await tokenRow(app, connected)).toMatchObject({ endedAt: null, refreshId: null, refreshFailures: 1 })

@@ -1,8 +1,7 @@
 /** Fifty agents on two servers share one refresh of an expired token. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
-import { refreshExpiring } from '../../src/domain/oauth/tokens/refresh-expiring.ts'
+import { refresh, refreshExpiring } from '../../src/domain/oauth/tokens/refresh.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import {
@@ -109,8 +108,7 @@ test('a server with an outdated copy of the token does not refresh it again', as
   const connected = await expiredAgent(apps[0], rotating)
   expect((await requestAccessToken(apps[0], connected)).status).toBe(200)
   const { core } = apps[1].app
-  await beginRefresh(core, { id: connected.tokenId, version: 1 })
-  await core.inFlight.pending(connected.tokenId)
+  await refresh(core, { id: connected.tokenId, version: 1 })
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
@@ -119,8 +117,7 @@ test('a server with an outdated copy respects the other server’s backoff', asy
   rotating.next('500')
   expect((await requestAccessToken(apps[0], connected)).status).toBe(502)
   const { core } = apps[1].app
-  await beginRefresh(core, { id: connected.tokenId, version: 1 })
-  await core.inFlight.pending(connected.tokenId)
+  await refresh(core, { id: connected.tokenId, version: 1 })
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 

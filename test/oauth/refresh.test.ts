@@ -2,12 +2,14 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
-import { refreshToken } from '../../src/domain/oauth/tokens/refresh.ts'
-import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
-import { refreshExpiring } from '../../src/domain/oauth/tokens/refresh-expiring.ts'
-import { endAbandonedToken, postponeRefresh, takeRefreshLease } from '../../src/domain/oauth/tokens/refresh-lease.ts'
+import { awaitRefresh, refresh, refreshExpiring } from '../../src/domain/oauth/tokens/refresh.ts'
+import {
+  endAbandonedToken,
+  readSnapshot,
+  storeResult,
+  takeRefreshLease,
+} from '../../src/domain/oauth/tokens/refresh-state.ts'
 import { tokenStatusMessage } from '../../src/domain/oauth/tokens/token.ts'
-import { readSnapshot } from '../../src/domain/oauth/tokens/token-snapshot.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import {
@@ -196,7 +198,7 @@ describe('when the provider fails', () => {
     rotating.next('500')
     expect((await requestAccessToken(app, connected)).status).toBe(502)
     await makeDueForRefresh(app, connected)
-    expect(await refreshToken(core, seen!, 5)).toEqual({ kind: 'failed', why: 'answered 500' })
+    expect(await awaitRefresh(core, seen!, 5)).toEqual({ kind: 'failed', why: 'answered 500' })
     expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 
@@ -310,8 +312,7 @@ describe('a server that died during a refresh', () => {
     const connected = await expiredAgent(app, rotating)
     await died(connected.tokenId, rotates)
     const { core } = app.app
-    await beginRefresh(core, { id: connected.tokenId, version: 1 })
-    await core.inFlight.pending(connected.tokenId)
+    await refresh(core, { id: connected.tokenId, version: 1 })
     expect(sentRefreshTokens(rotating)).toEqual([])
   })
 
@@ -365,7 +366,7 @@ describe('a server that died during a refresh', () => {
     await core.db.$executeRaw`
       UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${connected.tokenId}::uuid`
     expect((await requestAccessToken(app, connected)).body.code).toBe('TOKEN_EXPIRED')
-    await postponeRefresh(core, lease!, 'answered 500')
+    await storeResult(core, lease!, { kind: 'failed', why: 'answered 500' })
     expect(await tokenRow(app, connected)).toMatchObject({ endedAt: null, endedBecause: null, refreshId: null })
     await makeDueForRefresh(app, connected)
     expect((await requestAccessToken(app, connected)).status).toBe(200)

@@ -1,8 +1,7 @@
 /** The row of a new token set, and the refresh token that it keeps. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { saveToken } from '../../src/domain/oauth/tokens/save.ts'
-import { openToken } from '../../src/domain/oauth/tokens/token.ts'
-import { expiryOf, grantedScopes } from '../../src/domain/oauth/tokens/token-response.ts'
+import { grantedScopes, openToken } from '../../src/domain/oauth/tokens/token.ts'
 import type { Account } from '../../src/domain/ports/oauth-client.ts'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
@@ -183,10 +182,4 @@ test('requested scopes of OpenID Connect count as granted, others only if the pr
     'openid',
     'offline_access',
   ])
-})
-
-test('the lifetime starts before the request', () => {
-  const at = new Date('2026-01-01T00:00:00Z')
-  expect(expiryOf(null, at)).toBeNull()
-  expect(expiryOf(60, at)).toEqual(new Date('2026-01-01T00:01:00Z'))
 })

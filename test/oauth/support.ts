@@ -1,7 +1,7 @@
 /** Shared by OAuth tests: a provider at the test OAuth server, and a person who completes the flow. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import { redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access/access.ts'
+import { redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access.ts'
 import type { Answer, TestApp } from '../support/app.ts'
 import type { OAuthServer } from '../support/oauth-server.ts'
 

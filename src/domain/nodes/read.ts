@@ -3,7 +3,7 @@
 import { WITHOUT_HASH } from '../keys/issue.ts'
 import { visibleKeys } from '../keys/list.ts'
 import { ownConnections } from '../oauth/connections/connection.ts'
-import { ownProviders } from '../oauth/provider-access/find.ts'
+import { ownProviders } from '../oauth/provider-access.ts'
 import { ownTokens } from '../oauth/tokens/token.ts'
 import { visibleSessions } from '../sessions/read.ts'
 import { SESSION_VIEW } from '../sessions/session.ts'

@@ -2,7 +2,7 @@
  * Tracks work that must finish once it has started: a request that can be sent to a provider only once. Its response is
  * stored even when the caller has left. The server's stop waits for it, up to a limit.
  */
-import { AbortScope, resultWithin } from './time-limit.ts'
+import { resultWithin } from './time-limit.ts'
 
 export interface InFlight {
   /** The work in flight for this key in this process. It never rejects. */
@@ -43,11 +43,4 @@ export function createInFlight(): InFlight {
       return closed
     },
   }
-}
-
-/** Resolves when `work`, which never rejects, ends or `signal` aborts. An abort does not stop the work. */
-export async function doneOrAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  const scope = new AbortScope(signal)
-  await scope.unlessAborted(work).catch(() => undefined)
-  scope.end()
 }

@@ -1,17 +1,18 @@
 /** Handles the OAuth callback: consumes the state, exchanges the code, stores the token and connects the agent (../README.md). */
 import { z } from 'zod'
+import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { unseal } from '../../crypto/encrypted-value.ts'
 import { ConflictError, ForbiddenError, ValidationError } from '../../errors/errors.ts'
 import { uuid } from '../../parsing/fields.ts'
 import { parse } from '../../parsing/parse.ts'
-import type { Account, TokenSet } from '../../ports/oauth-client.ts'
+import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
 import { toKeep } from '../../repositories/locks.ts'
 import { type Core, OAUTH_CHANNEL, type Tx, transaction } from '../../transaction/context.ts'
 import { connectAgent } from '../connections/connection.ts'
-import { adminHint, openProviderAccess } from '../provider-access/access.ts'
-import { queueRevocation } from '../tokens/revocation-queue.ts'
+import { adminHint, openProviderAccess, publishedEndpoints } from '../provider-access.ts'
+import { queueRevocation } from '../tokens/revoke.ts'
 import { type SavedToken, saveToken } from '../tokens/save.ts'
-import { expiryOf, grantedScopes } from '../tokens/token-response.ts'
+import { grantedScopes } from '../tokens/token.ts'
 import { type ConsumedAuthorization, consumeState } from './consume-state.ts'
 import {
   describeLostScopes,
@@ -20,7 +21,6 @@ import {
   failAuthorization,
   IncompleteGrantError,
 } from './outcome.ts'
-import { resolveAccount } from './resolve-account.ts'
 import { verifierContext } from './schemas.ts'
 
 /** The OAuth client validates the other parameters. */
@@ -142,7 +142,35 @@ async function exchange(
   const tokens = await core.oauth.exchange(access, { callback, state, redirectUri, codeVerifier })
   const scopes = grantedScopes(authorization.scopes, tokens.scopes)
   const account = await resolveAccount(core, provider, access, tokens, scopes)
-  return { tokens, scopes, account, expiresAt: expiryOf(tokens.expiresIn, takenAt) }
+  const { expiresIn } = tokens
+  // counted from before the request, so it is never later than the real expiry
+  const expiresAt = expiresIn === null ? null : new Date(takenAt.getTime() + expiresIn * 1000)
+  return { tokens, scopes, account, expiresAt }
+}
+
+/** Asks userinfo if the token response has no name. Its failure is only logged. Null: unknown. */
+async function resolveAccount(
+  core: Core,
+  provider: OAuthProvider,
+  access: ProviderAccess,
+  { account, accessToken }: Pick<TokenSet, 'account' | 'accessToken'>,
+  scopes: readonly string[],
+): Promise<Account | null> {
+  const named = account && account.label !== account.id
+  // userinfo requires this scope (OpenID Connect Core, 5.3)
+  if (named || !scopes.includes('openid')) return account
+  try {
+    const { userinfoUrl } = await publishedEndpoints(core, provider, access)
+    const info = userinfoUrl ? await core.oauth.userinfo(access, userinfoUrl, accessToken) : null
+    // a response about another account must not be used (5.3.2)
+    return info && (!account || info.id === account.id) ? info : account
+  } catch (error) {
+    core.log.warn(
+      { provider: provider.providerId, failure: clauseOf(error) },
+      'a provider did not identify the account of a new token',
+    )
+    return account
+  }
 }
 
 /** Stores token, connection and outcome in one transaction. An error whose outcome must be committed is returned, not thrown. */

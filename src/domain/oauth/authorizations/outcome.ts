@@ -3,7 +3,7 @@
 import { ConflictError, DomainError } from '../../errors/errors.ts'
 import { OAuthFailure } from '../../ports/oauth-client.ts'
 import { type Core, OAUTH_CHANNEL } from '../../transaction/context.ts'
-import { adminHint } from '../provider-access/access.ts'
+import { adminHint } from '../provider-access.ts'
 import type { SavedToken } from '../tokens/save.ts'
 
 /** The provider granted fewer scopes than requested. The token is stored anyway. */

@@ -8,8 +8,7 @@ import { actorOf, requireRole } from '../../transaction/access.ts'
 import { type RequestContext, transaction } from '../../transaction/context.ts'
 import { type ReadBack, writeVerb } from '../../transaction/read-back.ts'
 import { type AuthMethod, createBody, type ProviderType } from '../../values/oauth-provider.ts'
-import { sealClientSecret } from '../provider-access/access.ts'
-import { ownProviders } from '../provider-access/find.ts'
+import { ownProviders, sealClientSecret } from '../provider-access.ts'
 import { createViolations } from './rules.ts'
 
 /** A provider to insert. An absent member is unknown. */

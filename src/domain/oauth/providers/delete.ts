@@ -9,7 +9,7 @@ import { requireRole } from '../../transaction/access.ts'
 import { OAUTH_CHANNEL, type RequestContext, transaction } from '../../transaction/context.ts'
 import { writeVerb } from '../../transaction/read-back.ts'
 import { providerPath } from '../../values/oauth-provider.ts'
-import { lockProvider, requireProvider } from '../provider-access/find.ts'
+import { lockProvider, requireProvider } from '../provider-access.ts'
 import { deleteTokens } from '../tokens/delete.ts'
 import { emitToWorkspaces, findProviderUsers, type ProviderUser, requireNoOtherWorkspace } from './provider-users.ts'
 

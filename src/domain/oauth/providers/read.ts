@@ -9,7 +9,7 @@ import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 import { type Selection, writtenRow } from '../../transaction/read-back.ts'
 import { providerPath } from '../../values/oauth-provider.ts'
-import { ownProviders, whereProvider } from '../provider-access/find.ts'
+import { ownProviders, whereProvider } from '../provider-access.ts'
 
 export type ReadableProvider = Omit<OAuthProvider, 'clientSecret'>
 

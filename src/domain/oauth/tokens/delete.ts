@@ -10,8 +10,7 @@ import { type Core, type RequestContext, type Tx, transaction } from '../../tran
 import { once, settle, unguarded } from '../../transaction/once.ts'
 import type { EventActor } from '../../values/event-actor.ts'
 import { tokenPath } from '../../values/oauth-token.ts'
-import { queueRevocation, type Revocation } from './revocation-queue.ts'
-import { releaseRevocations, revokeNow } from './revoke.ts'
+import { queueRevocation, type Revocation, releaseRevocations, revokeNow } from './revoke.ts'
 import { openToken, ownTokens } from './token.ts'
 
 /** A small batch keeps the transaction's locks short. */

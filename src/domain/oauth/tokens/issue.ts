@@ -1,7 +1,7 @@
 /** Issues an access token to an agent. Requires the agent's own key and a connection to the token (docs/oauth.md#rules). */
 import { z } from 'zod'
 import { Prisma } from '../../../generated/prisma/client.ts'
-import { NotFoundError } from '../../errors/errors.ts'
+import { ConflictError, NotFoundError } from '../../errors/errors.ts'
 import { refuseRevoked } from '../../keys/revoke.ts'
 import { optional, printable, uuid } from '../../parsing/fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
@@ -10,10 +10,9 @@ import { requireAgent } from '../../transaction/access.ts'
 import type { Core, RequestContext } from '../../transaction/context.ts'
 import { providerPath } from '../../values/oauth-provider.ts'
 import { scopes } from '../../values/oauth-token.ts'
-import { ensureFresh } from './ensure-fresh.ts'
-import { selectForAgent, type TokenRequest } from './select-for-agent.ts'
-import { displayLabel, openToken } from './token.ts'
-import { SNAPSHOT_COLUMNS, type TokenSnapshot } from './token-snapshot.ts'
+import { ensureFresh } from './refresh.ts'
+import { SNAPSHOT_COLUMNS, type TokenSnapshot } from './refresh-state.ts'
+import { coversScopes, displayLabel, NOT_REFRESHABLE, openToken } from './token.ts'
 
 export const issueInput = z.object({
   path: z.object({ agent_id: z.string(), ...providerPath.shape }),
@@ -36,6 +35,15 @@ export interface IssuedToken {
   scopes: string[]
   connectionId: string
   accountLabel: string | null
+}
+
+interface TokenRequest {
+  agentId: string
+  /** in the caller's spelling */
+  providerId: string
+  scopes: readonly string[]
+  /** the token's owner; null: not given */
+  userId: string | null
 }
 
 type ConnectedToken = TokenSnapshot & { connectionId: string }
@@ -115,4 +123,42 @@ function recordUse(core: Core, id: string): void {
     WHERE id = ${id}::uuid AND (used_at IS NULL OR used_at < clock_timestamp() - interval '1 minute')`.catch((error) =>
     core.log.warn({ err: error }, 'could not record the last use of a token'),
   )
+}
+
+/**
+ * `connected`: in order of preference. Throws ConflictError: CONNECTION_REQUIRED if none covers the scopes, TOKEN_EXPIRED if all
+ * that do have ended, CONFLICT if those have several owners, including ended ones (../README.md).
+ */
+function selectForAgent<T extends TokenSnapshot>(connected: readonly T[], request: TokenRequest): T {
+  const ofUser = connected.filter(({ subject }) => request.userId === null || subject === request.userId)
+  const fitting = ofUser.filter((token) => coversScopes(token, request.scopes))
+  if (fitting.length === 0) throw new ConflictError(describeMissing(ofUser, request), 'CONNECTION_REQUIRED')
+  if (new Set(fitting.map(({ subject }) => subject)).size > 1)
+    throw new ConflictError('The agent is connected to tokens of several people: name user_id.')
+  const usable = fitting.find(isUsable)
+  if (!usable) throw tokenExpired(fitting[0]!)
+  return usable
+}
+
+function isUsable({ state, refreshable, validForSeconds }: TokenSnapshot): boolean {
+  return state !== 'ended' && (refreshable || validForSeconds === null || validForSeconds > 0)
+}
+
+function tokenExpired({ endedBecause }: TokenSnapshot): ConflictError {
+  const because = endedBecause ?? NOT_REFRESHABLE
+  return new ConflictError(`The token has ended. ${because} Its owner must authenticate again.`, 'TOKEN_EXPIRED')
+}
+
+function describeMissing(
+  ofUser: readonly TokenSnapshot[],
+  { agentId, providerId, scopes, userId }: TokenRequest,
+): string {
+  const whose = userId === null ? '' : ' of this user'
+  const how = 'Authenticate with agent_id and these scopes, or connect the agent to a token that has them.'
+  if (ofUser.length === 0)
+    return `The agent ${agentId} is not connected to a token${whose} of the provider ${providerId}. ${how}`
+  const [fewest] = ofUser
+    .map((token) => scopes.filter((scope) => !token.scopes.includes(scope)))
+    .sort((one, other) => one.length - other.length)
+  return `The tokens${whose} that the agent ${agentId} is connected to lack scopes: ${fewest!.join(' ')}. ${how}`
 }

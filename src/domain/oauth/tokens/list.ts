@@ -10,7 +10,7 @@ import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 import { type Selection, writtenRow } from '../../transaction/read-back.ts'
 import { tokenPath } from '../../values/oauth-token.ts'
-import { whereProvider } from '../provider-access/find.ts'
+import { whereProvider } from '../provider-access.ts'
 import { ownTokens, type TokenView, WITHOUT_CONTENT } from './token.ts'
 
 export type ListedToken = TokenView & { provider: { providerId: string } }

@@ -1,16 +1,75 @@
-/** Runs queued revocations: first in the call, then in the job, for a day. A second revocation is harmless. */
+/**
+ * The queue of token revocations (RFC 7009). A row contains all data, because token and provider may be deleted by then. The call
+ * tries first, then the job, for a day. A second revocation is harmless.
+ */
+import { randomUUID } from 'node:crypto'
+import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { resultWithin } from '../../../platform/async/time-limit.ts'
-import { clauseOf } from '../../ports/oauth-client.ts'
+import { seal, unseal } from '../../crypto/encrypted-value.ts'
+import type { KeyRing } from '../../crypto/keyring.ts'
+import { clauseOf, type ProviderAccess } from '../../ports/oauth-client.ts'
 import { toDeleteOrSkip } from '../../repositories/locks.ts'
-import type { Core } from '../../transaction/context.ts'
-import { LEASE_SECONDS, openRevocation, type Revocation, type RevocationContent } from './revocation-queue.ts'
+import type { Core, Tx } from '../../transaction/context.ts'
+import { openProviderAccess, sameOrigin } from '../provider-access.ts'
+import type { TokenContent } from './token.ts'
 
+/** Longer than any call waits for a provider. */
+const LEASE_SECONDS = 60
 const CALLER_TIMEOUT_MS = 5000
 const JOB_TIMEOUT_MS = 30_000
 const JOB_CONCURRENCY = 8
 const FIRST_RETRY_SECONDS = 10
 const MAX_RETRY_SECONDS = 3600
 const GIVE_UP_HOURS = 24
+
+/** A leased row of `token_revocations`. `tries` is the fencing token: each lease increments it. */
+export interface Revocation {
+  id: string
+  sealed: string
+  tries: number
+}
+
+interface RevocationContent {
+  access: ProviderAccess
+  /** null: the provider's metadata was not read yet */
+  revocationUrl: string | null
+  accessToken: string
+  refreshToken: string | null
+  /** for the log: the provider's `provider_id` and the former id of the token */
+  providerId: string
+  tokenId: string
+}
+
+const sealContext = (id: string) => `token_revocations.sealed:${id}`
+
+/**
+ * The caller holds the first lease: it calls `revokeNow` after the commit, or leaves the row to the job. Null: the provider has
+ * no revocation endpoint, or moved to another origin than the token's issuer.
+ */
+export async function queueRevocation(
+  tx: Pick<Tx, 'sql'>,
+  keyring: KeyRing,
+  provider: OAuthProvider,
+  token: { id: string; tokenUrl: string },
+  content: TokenContent,
+): Promise<Revocation | null> {
+  if (!sameOrigin(provider.tokenUrl, token.tokenUrl)) return null
+  if (provider.metadataReadAt && !provider.revocationUrl) return null
+  const id = randomUUID()
+  const revocation: RevocationContent = {
+    access: openProviderAccess(keyring, provider),
+    revocationUrl: provider.metadataReadAt ? provider.revocationUrl : null,
+    accessToken: content.accessToken,
+    refreshToken: content.refreshToken,
+    providerId: provider.providerId,
+    tokenId: token.id,
+  }
+  const sealed = seal(keyring, sealContext(id), JSON.stringify(revocation))
+  await tx.sql.$executeRaw`
+    INSERT INTO token_revocations (id, sealed, tries, not_before)
+    VALUES (${id}::uuid, ${sealed}, 1, clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}))`
+  return { id, sealed, tries: 1 }
+}
 
 /** Revokes within 5 s. Throws nothing: the job repeats a failed revocation. */
 export async function revokeNow(core: Core, revocation: Revocation): Promise<void> {
@@ -42,7 +101,7 @@ async function attempt(core: Core, revocation: Revocation, timeout: number, stop
   let content: RevocationContent | undefined
   let failure: string
   try {
-    content = openRevocation(core.keyring, revocation)
+    content = openRevocation(core, revocation)
     const revoked = revokeAtProvider(core, content).then(() => true)
     if (await resultWithin(timeout, revoked, stop)) return await finish(core, revocation)
     if (stop?.aborted) return await releaseRevocations(core, [revocation])
@@ -54,6 +113,10 @@ async function attempt(core: Core, revocation: Revocation, timeout: number, stop
     const about = { provider: content?.providerId, oauthTokenId: content?.tokenId, failure }
     core.log.warn(about, `a deleted token was not revoked: its provider was unavailable for ${GIVE_UP_HOURS} hours`)
   }
+}
+
+function openRevocation({ keyring }: Core, { id, sealed }: Revocation): RevocationContent {
+  return JSON.parse(unseal(keyring, sealContext(id), sealed)) as RevocationContent
 }
 
 /** Does nothing if the provider has no revocation endpoint. Throws OAuthFailure. */

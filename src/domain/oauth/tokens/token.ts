@@ -68,3 +68,15 @@ export function displayLabel(token: Pick<OAuthToken, 'label' | 'accountLabel'>):
 export function coversScopes(token: Pick<OAuthToken, 'scopes'>, scopes: readonly string[]): boolean {
   return scopes.every((scope) => token.scopes.includes(scope))
 }
+
+/**
+ * Scopes of OpenID Connect (Core 5.4, 11). They request claims and a refresh token, not access to a resource. Some providers omit
+ * them from the response's `scope` (Microsoft), others spell them differently (Google).
+ */
+const OPENID_SCOPES: readonly string[] = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access']
+
+/** The scopes that a token response grants. `answered` null: all were granted (RFC 6749, 5.1). Requested scopes of OpenID Connect always count as granted. */
+export function grantedScopes(requested: readonly string[], answered: readonly string[] | null): string[] {
+  if (!answered) return [...new Set(requested)]
+  return [...new Set([...answered, ...requested.filter((scope) => OPENID_SCOPES.includes(scope))])]
+}

@@ -1,10 +1,44 @@
-/** Credentials, redirect URI and published endpoints of an OAuth provider, and advice for admins about its errors. */
-import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import { seal, unseal } from '../../crypto/encrypted-value.ts'
-import type { KeyRing } from '../../crypto/keyring.ts'
-import type { ProviderAccess, PublishedEndpoints } from '../../ports/oauth-client.ts'
-import type { Core, RequestContext } from '../../transaction/context.ts'
-import type { AuthMethod, ProviderType } from '../../values/oauth-provider.ts'
+/** An OAuth provider: look-up and lock, credentials, redirect URI, published endpoints, and advice about its errors. */
+import type { OAuthProvider } from '../../generated/prisma/client.ts'
+import { seal, unseal } from '../crypto/encrypted-value.ts'
+import type { KeyRing } from '../crypto/keyring.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { uuid } from '../parsing/fields.ts'
+import type { ProviderAccess, PublishedEndpoints } from '../ports/oauth-client.ts'
+import { toDelete } from '../repositories/locks.ts'
+import type { Core, RequestContext, Sql, Tx } from '../transaction/context.ts'
+import type { AuthMethod, ProviderType } from '../values/oauth-provider.ts'
+
+/** The tenant boundary of providers. Every query spreads it into its where-clause (docs/api-rules.md#who-is-calling). */
+export function ownProviders({ workspace }: Pick<RequestContext, 'workspace'>): { organizationId: string } {
+  return { organizationId: workspace.organizationId }
+}
+
+/** `name`: the `provider_id`, which is never a UUID, or the row's id. */
+export function whereProvider(ctx: Pick<RequestContext, 'workspace'>, name: string) {
+  const id = uuid.safeParse(name)
+  return { ...ownProviders(ctx), ...(id.success ? { id: id.data } : { providerId: name }) }
+}
+
+/** `name`: as in `whereProvider`. Throws NotFoundError. */
+export async function requireProvider(
+  ctx: Pick<RequestContext, 'workspace'>,
+  sql: Sql,
+  name: string,
+): Promise<OAuthProvider> {
+  const found = await sql.oAuthProvider.findFirst({ where: whereProvider(ctx, name) })
+  if (!found) throw new NotFoundError('OAuth provider', name)
+  return found
+}
+
+/** Reads a provider and locks it until the commit against transactions that store its tokens. Throws NotFoundError. */
+export async function lockProvider(tx: Tx, ctx: RequestContext, name: string): Promise<OAuthProvider> {
+  const { id } = await requireProvider(ctx, tx.sql, name)
+  await tx.sql.$queryRaw`SELECT 1 FROM oauth_providers WHERE id = ${id}::uuid ${toDelete('oauth_providers')}`
+  const locked = await tx.sql.oAuthProvider.findUnique({ where: { id } })
+  if (!locked) throw new NotFoundError('OAuth provider', name)
+  return locked
+}
 
 const sealContext = (id: string) => `oauth_providers.client_secret:${id}`
 
