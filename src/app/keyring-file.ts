@@ -8,7 +8,7 @@ import path from 'node:path'
 import { KeyRing } from '../domain/crypto/keyring.ts'
 import { sampleEachKey } from '../domain/secrets/sealed-columns.ts'
 import type { Db } from '../domain/transaction/context.ts'
-import { installationKeyId } from '../domain/workspaces/installation.ts'
+import { installationKeyId } from '../domain/workspaces/bootstrap.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
 
 const FILE = 'secrets.key'

@@ -1,8 +1,8 @@
 /** `keys create`, `keys list`, `keys revoke`: API keys, for operators of the server's machine. */
 import { z } from 'zod'
+import { keyViolations } from '../domain/keys/create.ts'
 import { issueKey, KEY_ROLES, type NewKey, WITHOUT_HASH } from '../domain/keys/issue.ts'
 import { markRevoked } from '../domain/keys/revoke.ts'
-import { keyViolations } from '../domain/keys/rules.ts'
 import { optional, printableName, uuid } from '../domain/parsing/fields.ts'
 import { shareListener } from '../domain/repositories/locks.ts'
 import { type Core, transaction } from '../domain/transaction/context.ts'

@@ -2,7 +2,7 @@
 import { printableName } from '../domain/parsing/fields.ts'
 import { transaction } from '../domain/transaction/context.ts'
 import { COMMAND_LINE } from '../domain/values/event-actor.ts'
-import { insertWorkspace } from '../domain/workspaces/insert-workspace.ts'
+import { insertWorkspace } from '../domain/workspaces/create.ts'
 import { selectOrganization, withCore } from './core.ts'
 import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 

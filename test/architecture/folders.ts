@@ -47,7 +47,7 @@ export const FOLDERS: readonly Row[] = [
   // SQL statements that are compiled once per selection and planned once
   ['domain/query-engine', `${BASE} domain/concurrency domain/transaction domain/cache-version`],
   // subjects of the domain: they import the layers above, and another subject only where its row says so
-  ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/tags domain/events', GROUND],
+  ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/events', GROUND],
   ['domain/change-feed', `${GROUND} domain/deployment-status`],
   ['domain/revision-diff', `${GROUND} domain/revisions domain/secrets`],
   ['domain/idempotency', `${GROUND} domain/secrets`],
@@ -57,7 +57,7 @@ export const FOLDERS: readonly Row[] = [
   ['domain/workspaces', `${GROUND} domain/keys`],
   ['domain/listeners', `${GROUND} domain/keys domain/deployment-status`],
   ['domain/logs', `${GROUND} domain/protocol domain/revisions`],
-  ['domain/sources/integrations domain/sources/uploads domain/sources/registry domain/sources/commit-statuses', GROUND],
+  ['domain/sources domain/sources/integrations domain/sources/uploads', GROUND],
   ['domain/rollouts', `${GROUND} domain/revisions domain/deployment-status domain/sources/uploads`],
   ['domain/sources/webhooks', `${GROUND} domain/rollouts`],
   [
@@ -76,8 +76,8 @@ export const FOLDERS: readonly Row[] = [
   ['domain/oauth/tokens', `${GROUND} domain/oauth domain/keys`],
   ['domain/oauth/connections domain/oauth/providers', `${GROUND} domain/oauth domain/oauth/tokens`],
   ['domain/oauth/authorizations', `${GROUND} domain/oauth domain/oauth/*`],
-  // finds a resource of any type by its id
-  ['domain/nodes', 'domain/**'],
+  // tags, and resources of any type by id
+  ['domain', 'domain/**'],
 
   // external systems, behind the domain's ports
   [

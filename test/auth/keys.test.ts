@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKey as create } from '../../src/domain/keys/create.ts'
 import { hashKey } from '../../src/domain/keys/key.ts'
-import { countKeys, windowKeys } from '../../src/domain/keys/list.ts'
+import { keys } from '../../src/domain/keys/list.ts'
 import { revokeKey } from '../../src/domain/keys/revoke.ts'
 import { newestCursor } from '../../src/domain/paging/newest-first.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
@@ -189,8 +189,8 @@ describe('an agent’s key', () => {
 
 describe('listing keys', () => {
   test('shows the workspace’s and the organization-wide keys, newest first, without hashes', async () => {
-    const { rows } = await windowKeys(admin, { first: 100 })
-    expect(rows.length).toBe(await countKeys(admin))
+    const { rows } = await keys.window(admin, { first: 100 })
+    expect(rows.length).toBe(await keys.count(admin))
     expect(rows.every((row) => [app.tenant.workspaceId, null].includes(row.workspaceId))).toBe(true)
     expect(rows.every((row) => row.organizationId === app.tenant.organizationId)).toBe(true)
     expect(rows[0]).not.toHaveProperty('hash')
@@ -199,24 +199,24 @@ describe('listing keys', () => {
   })
 
   test('has pages forwards and backwards', async () => {
-    const all = (await windowKeys(admin, { first: 100 })).rows.map((row) => row.id)
-    const first = await windowKeys(admin, { first: 2 })
-    const second = await windowKeys(admin, { first: 2, after: newestCursor(first.rows[1]!) })
+    const all = (await keys.window(admin, { first: 100 })).rows.map((row) => row.id)
+    const first = await keys.window(admin, { first: 2 })
+    const second = await keys.window(admin, { first: 2, after: newestCursor(first.rows[1]!) })
     expect([...first.rows, ...second.rows].map((row) => row.id)).toEqual(all.slice(0, 4))
     expect(first.hasMore).toBe(true)
-    const back = await windowKeys(admin, { last: 1, before: newestCursor(second.rows[0]!) })
+    const back = await keys.window(admin, { last: 1, before: newestCursor(second.rows[0]!) })
     expect(back.rows.map((row) => row.id)).toEqual([all[1]])
   })
 
   test('rejects an invalid cursor', async () => {
     const forged = Buffer.from(JSON.stringify(['never', 'nobody'])).toString('base64url')
     for (const after of ['nonsense', forged]) {
-      await expect(windowKeys(admin, { after })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+      await expect(keys.window(admin, { after })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
     }
   })
 
   test('needs an admin', async () => {
-    await expect(windowKeys(await app.context(app.keys.deployer), {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(keys.window(await app.context(app.keys.deployer), {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 })
 

@@ -1,7 +1,7 @@
 /** Exact numbers of statements for OAuth providers, and where their secret is read. */
 import { expect, test } from 'vitest'
 import { listConnections } from '../../src/domain/oauth/connections/list.ts'
-import { describeMissingSecret, openProviderAccess, requireProvider } from '../../src/domain/oauth/provider-access.ts'
+import { describeMissingSecret, openProviderAccess, providers } from '../../src/domain/oauth/provider-access.ts'
 import { createProvider } from '../../src/domain/oauth/providers/create.ts'
 import { deleteProvider } from '../../src/domain/oauth/providers/delete.ts'
 import { getProvider, listProviders } from '../../src/domain/oauth/providers/read.ts'
@@ -54,7 +54,7 @@ test('a list of tokens or connections is one statement, which does not read the 
 
 test('the provider receives the most recent secret', async () => {
   const ctx = await domain.tenant()
-  const shown = async () => openProviderAccess(ctx.keyring, await requireProvider(ctx, ctx.db, 'example')).clientSecret
+  const shown = async () => openProviderAccess(ctx.keyring, await providers.get(ctx, () => 'example')).clientSecret
   await createProvider(ctx, { body })
   expect(await shown()).toBe('s3cret')
   await updateProvider(ctx, { path, body: { client_secret: 'another', token_url: 'https://x.example.com/token' } })

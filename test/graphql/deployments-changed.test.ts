@@ -1,6 +1,6 @@
 /** `subscription deploymentsChanged` as a dashboard follows it, on a server with its background jobs. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { setDeploymentTags } from '../../src/domain/tags/tags.ts'
+import { setDeploymentTags } from '../../src/domain/tags.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { imageDeployment } from '../support/factories.ts'

@@ -1,6 +1,6 @@
 /** `subscription events`: the workspace's log as a GraphQL client follows it. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { setDeploymentTags } from '../../src/domain/tags/tags.ts'
+import { setDeploymentTags } from '../../src/domain/tags.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 import { openEvents, type SseClient } from '../support/sse.ts'

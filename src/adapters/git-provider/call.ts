@@ -3,7 +3,9 @@
 import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
 import { withTimeout } from '../../platform/async/time-limit.ts'
 import type { Log } from '../../platform/log/log.ts'
-import { CALL_TIMEOUT_MS } from './fetch.ts'
+
+/** Timeout of one call with all its requests. */
+const CALL_TIMEOUT_MS = 10_000
 
 /** Shape of the libraries' errors. Only these fields are used, because the rest contains the request. */
 interface Failure {
@@ -56,7 +58,7 @@ function translate(error: unknown): unknown {
   if (cause instanceof ProviderUnavailableError) return cause
   if (typeof status !== 'number') return error
   if (!response) {
-    // timeout of a single request (fetch.ts)
+    // timeout of a single request (connection.ts)
     if ((error as Error).name === 'AbortError') return new ProviderUnavailableError('did not answer in time')
     const code = codeOf(cause)
     return new ProviderUnavailableError(`can't be reached${code ? ` (${code})` : ''}`)

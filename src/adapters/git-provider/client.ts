@@ -3,8 +3,7 @@ import { verify } from '@octokit/webhooks-methods'
 import type { GitProvider, NewCommitStatus } from '../../domain/ports/git-provider.ts'
 import { callProvider, Refusal } from './call.ts'
 import type { Connection } from './connection.ts'
-import { asInstallation, cloneToken, named } from './installation.ts'
-import { mayUse } from './may-use.ts'
+import { asInstallation, cloneToken, mayUse, named } from './installation.ts'
 import { listRepositories } from './repositories.ts'
 
 /** The provider refuses a longer description. */

@@ -4,8 +4,8 @@ import { Octokit as Core } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { retry } from '@octokit/plugin-retry'
 import { throttling } from '@octokit/plugin-throttling'
+import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
 import type { Log } from '../../platform/log/log.ts'
-import { fetchJson } from './fetch.ts'
 
 export interface ConnectionSettings {
   /** without a final slash */
@@ -85,4 +85,24 @@ export class Connection {
       throttle: { id: throttleId, onRateLimit: waitsShortly, onSecondaryRateLimit: waitsShortly },
     })
   }
+}
+
+/** Timeout of one request. Shorter than the call's timeout, so a retry starts a new token request. */
+const REQUEST_TIMEOUT_MS = 8_000
+
+/**
+ * fetch that accepts only JSON responses. The libraries' token requests come without a signal and other calls may wait for them, so each request has a timeout
+ * here. The timer holds the controller: the garbage collector could take a signal that only AbortSignal.any refers to.
+ */
+async function fetchJson(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  const late = new AbortController()
+  setTimeout(() => late.abort(), REQUEST_TIMEOUT_MS).unref()
+  const signal = init.signal ? AbortSignal.any([init.signal, late.signal]) : late.signal
+  const response = await fetch(input, { ...init, signal })
+  const type = response.headers.get('content-type') ?? ''
+  if (response.ok && response.status !== 204 && !/[/+]json\b/.test(type)) {
+    await response.body?.cancel()
+    throw new ProviderUnavailableError('answered with something that is not JSON')
+  }
+  return response
 }

@@ -1,5 +1,6 @@
-/** Calls as an installation with a cached token, and read-only tokens for cloning one repository. */
-import type { CloneToken } from '../../domain/ports/git-provider.ts'
+/** Calls as an installation with a cached token, tokens for cloning one repository, and who may use an installation. */
+import { type CloneToken, ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
+import { callProvider } from './call.ts'
 import type { Client, Connection } from './connection.ts'
 
 /**
@@ -57,4 +58,32 @@ export async function cloneToken(
 export function named(repository: string): { owner: string; repo: string } {
   const [owner = '', repo = ''] = repository.split('/')
   return { owner, repo }
+}
+
+/** Exchanges the single-use code for a token of the person, and drops the token after the check. */
+export async function mayUse(
+  connection: Connection,
+  code: string,
+  installationId: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  return await callProvider(connection.settings.log, 'the installations of a person', signal, async () => {
+    const token = await exchange(connection, code)
+    if (!token) return false
+    const installations = await connection.asPerson(token).paginate('GET /user/installations', { per_page: 100 })
+    return installations.some(({ id }) => id === installationId)
+  })
+}
+
+/** Null when the code is wrong, used or expired. */
+async function exchange(connection: Connection, code: string): Promise<string | null> {
+  try {
+    const { token } = (await connection.as().auth({ type: 'oauth-user', code })) as { token: string }
+    return token
+  } catch (error) {
+    const said = (error as { response?: { data?: { error?: string } } }).response?.data?.error
+    if (said === 'bad_verification_code') return null
+    if (said) throw new ProviderUnavailableError(`refuses our OAuth client (${said})`)
+    throw error
+  }
 }

@@ -5,7 +5,7 @@ import { connect as encrypted } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { addressAllowed, isLoopback, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { WrongAddressFailure } from './network-failure.ts'
+import { WrongAddressFailure } from './failure.ts'
 
 /** Resolves all addresses of a name, like node:dns. */
 export type ResolveHost = (

@@ -2,13 +2,15 @@
  * The guarded fetch for providers and MCP servers: no private networks, limits on size and time, no repeated requests
  * (README.md).
  */
+
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { Client, type Dispatcher } from 'undici'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { withTimeout } from '../../platform/async/time-limit.ts'
 import { addressRefusal, hostOf, type OutboundRules } from '../../platform/http/outbound-address.ts'
+import { toNetworkFailure } from './failure.ts'
 import { createConnection, type ResolveHost } from './guarded-connect.ts'
-import { toNetworkFailure } from './network-failure.ts'
-import { MAX_BODY_BYTES, readResponse } from './read-response.ts'
 
 /** What oauth4webapi passes to its `customFetch`, and a timeout. */
 interface OutboundInit {
@@ -129,4 +131,42 @@ function timeoutFailure(init: OutboundInit, connected: boolean): OAuthFailure {
 
 function lowerCaseNames(headers: Record<string, string> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+/** Also limits the decompressed body. OAuth documents are far smaller. */
+const MAX_BODY_BYTES = 1024 * 1024
+
+const DECOMPRESSORS = {
+  gzip: promisify(gunzip),
+  'x-gzip': promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+}
+
+/** Headers that no longer match the decompressed body. */
+const DROPPED_HEADERS = new Set(['content-encoding', 'content-length', 'transfer-encoding'])
+
+/** Passes on errors of the connection and of decompression. */
+async function readResponse({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Response> {
+  const bytes = await decompress(new Uint8Array(await body.arrayBuffer()), String(headers['content-encoding'] ?? ''))
+  if (statusCode < 200 || statusCode > 599) throw new OAuthFailure('unusable', `answered ${statusCode}`)
+  const init = { status: statusCode, headers: plainHeaders(headers) }
+  return new Response([204, 205, 304].includes(statusCode) ? null : bytes, init)
+}
+
+async function decompress(bytes: Uint8Array<ArrayBuffer>, encoding: string): Promise<Uint8Array<ArrayBuffer>> {
+  const name = encoding.trim().toLowerCase()
+  if (name === '' || name === 'identity' || bytes.length === 0) return bytes
+  const unpack = Object.hasOwn(DECOMPRESSORS, name) ? DECOMPRESSORS[name as keyof typeof DECOMPRESSORS] : null
+  if (!unpack) throw new OAuthFailure('unanswered', 'sent an answer that cannot be read (its encoding is not known)')
+  return new Uint8Array(await unpack(bytes, { maxOutputLength: MAX_BODY_BYTES }))
+}
+
+function plainHeaders(headers: Dispatcher.ResponseData['headers']): Headers {
+  const plain = new Headers()
+  for (const [name, value] of Object.entries(headers)) {
+    if (DROPPED_HEADERS.has(name)) continue
+    for (const one of [value ?? []].flat()) plain.append(name, one)
+  }
+  return plain
 }

@@ -2,7 +2,7 @@
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal } from '../../platform/http/outbound-address.ts'
-import { describeNonMetadata } from './failure.ts'
+import { describeNonMetadata, WrongAddressFailure } from './failure.ts'
 import {
   discoveryOptions,
   getJson,
@@ -11,7 +11,6 @@ import {
   requireAvailable,
   toMcpError,
 } from './mcp-requests.ts'
-import { WrongAddressFailure } from './network-failure.ts'
 
 export interface ProtectedResource {
   /** in the server's spelling */

@@ -4,9 +4,12 @@
  */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
+import { Prisma } from '../../generated/prisma/client.ts'
 import { AbortScope } from '../../platform/async/time-limit.ts'
 import { takeSlot, tryTakeSlot } from '../concurrency/concurrency-limit.ts'
+import { ClaimLostError } from '../errors/errors.ts'
 import { refuseRevoked } from '../keys/revoke.ts'
+import { appendLinesSql } from '../logs/append.ts'
 import { fromWire, type WireObject } from '../parsing/codec.ts'
 import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
@@ -14,6 +17,7 @@ import {
   type BuilderAccess,
   type BuilderClaim,
   type BuilderHeartbeatAnswer,
+  type BuilderLogsRequest,
   builderAccessRequest,
   builderClaimRequest,
   builderCompleteRequest,
@@ -21,14 +25,13 @@ import {
   builderLogsRequest,
 } from '../protocol/builders.ts'
 import { releaseRequest, token } from '../protocol/requests.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { Core, RequestContext } from '../transaction/context.ts'
 import { whileValid } from '../transaction/while-valid.ts'
 import { accessOfBuild, tarballOfBuild } from './access.ts'
 import { claimBuilds, giveBuildsBack } from './claim.ts'
 import { completeBuild } from './complete.ts'
 import { heartbeatOfBuilds } from './heartbeat.ts'
-import { appendBuildLogs } from './logs.ts'
-import { releaseBuild } from './release.ts'
+import { buildHeldUnderSql, releaseBuild, returningLostTry } from './lease.ts'
 import { type BuilderScope, scopeOf } from './scope.ts'
 
 const claimPath = z.object({ claim_id: uuid })
@@ -108,7 +111,8 @@ export const tarballInput = z.object({ path: claimPath, query: z.object({ token 
 /** Key: a builder's. Throws ClaimLostError. */
 export async function logsOfBuilder(ctx: RequestContext, raw: RawInput): Promise<void> {
   const { scope, claimId, body } = parseCall(ctx, BUILDER_CALLS.logs, raw)
-  await appendBuildLogs(ctx, scope, { claimId, ...body })
+  const request = { claimId, ...body }
+  await returningLostTry(ctx, scope, request, () => appendBuildLogs(ctx, scope, request))
 }
 
 /** Key: a builder's. Throws ClaimLostError. */
@@ -135,4 +139,21 @@ function parseCall<S extends z.ZodRawShape>(
   const { path, body } = parse(input, raw)
   const { claim_id: claimId = '' } = (path ?? {}) as { claim_id?: string }
   return { body: fromWire(message, body), scope, claimId }
+}
+
+/** Appends to the build log of the claim's revision. Throws ClaimLostError. */
+async function appendBuildLogs(core: Core, scope: BuilderScope, request: BuilderLogsRequest): Promise<void> {
+  const [build] = await core.db.$queryRaw<{ revisionId: string; attempt: number }[]>`
+    SELECT r.id AS "revisionId", r.attempt
+    FROM steps s JOIN deployments d ON d.id = s.deployment_id JOIN revisions r ON r.id = s.revision_id
+    WHERE ${buildHeldUnderSql(scope, request)}`
+  if (!build) throw new ClaimLostError()
+  const lines = request.entries.map((entry) => ({ ...entry, ...build, type: 'build' as const }))
+  const [claimed] = await core.db.$queryRaw<unknown[]>`
+    WITH claimed AS MATERIALIZED (
+      SELECT d.id FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE ${buildHeldUnderSql(scope, request)}
+    ), ${appendLinesSql(Prisma.sql`SELECT id FROM claimed`, lines)}
+    SELECT id FROM claimed`
+  if (!claimed) throw new ClaimLostError()
+  core.observer?.logged(lines.length)
 }

@@ -5,7 +5,9 @@ import { returnTakenTries } from '../claims/liveness.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import type { HeldClaim } from '../repositories/lease.ts'
 import { lockById } from '../repositories/locks.ts'
-import type { Core, Tx } from '../transaction/context.ts'
+import { offerAgain } from '../rollouts/builder-offers.ts'
+import { returnStep } from '../rollouts/steps.ts'
+import { type Core, type Tx, transaction } from '../transaction/context.ts'
 import { type BuilderScope, builderScopeSql } from './scope.ts'
 
 /** A condition on steps `s` of deployments `d`: the claim's lease holds, and the step is still open. */
@@ -63,4 +65,15 @@ export async function returnLostTries(core: Core, scope: BuilderScope, claimIds:
   const stepFilter = Prisma.sql`s.offered_at IS NOT NULL AND ${builderScopeSql(scope)}`
   const holds = Prisma.sql`CASE WHEN s.builder_lease_expires_at > now() THEN s.builder_claim_id END`
   await returnTakenTries(core, claimIds, { stepFilter, holds })
+}
+
+/** Throws ClaimLostError. */
+export function releaseBuild(core: Core, scope: BuilderScope, claim: HeldClaim): Promise<void> {
+  return returningLostTry(core, scope, claim, () =>
+    transaction(core, async (tx) => {
+      const { deployment, requestedStep: step } = await lockBuild(tx, scope, claim, { over: false })
+      returnStep(tx, step, claim.claimId)
+      await offerAgain(tx, deployment, step)
+    }),
+  )
 }

@@ -19,8 +19,7 @@ import { whileValid } from '../transaction/while-valid.ts'
 import { claim, giveBack } from './claim.ts'
 import { complete } from './complete.ts'
 import { heartbeat } from './heartbeat.ts'
-import { appendLogs } from './logs.ts'
-import { appendOutput } from './output.ts'
+import { appendLogs, appendOutput } from './output.ts'
 import { release, releaseHolder } from './release.ts'
 
 /** For the built-in worker, which has all deployments without a listener. */

@@ -108,3 +108,13 @@ export function listenerSeen(
       ) outdated WHERE listeners.id = outdated.id
     ),`
 }
+
+/** Returns the ids of deployments that are torn down or don't exist. */
+export async function goneDeployments(core: Core, ids: readonly string[]): Promise<string[]> {
+  const existing = await core.db.deployment.findMany({
+    where: { id: { in: [...ids] }, tornDownAt: null },
+    select: { id: true },
+  })
+  const living = new Set(existing.map(({ id }) => id))
+  return ids.filter((id) => !living.has(id))
+}

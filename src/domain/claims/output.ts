@@ -1,8 +1,9 @@
-/** Appends output that agents wrote while no server ran. Its position commits with it: no line is lost or doubled. */
+/** Appends log lines under a claim: those that a worker sends, and output that agents wrote while no server ran. */
+
 import { Prisma } from '../../generated/prisma/client.ts'
-import { ClaimLostError } from '../errors/errors.ts'
+import { ClaimLostError, NotFoundError } from '../errors/errors.ts'
 import { appendLinesSql } from '../logs/append.ts'
-import type { OutputRequest } from '../protocol/protocol.ts'
+import type { LogsRequest, OutputRequest } from '../protocol/protocol.ts'
 import { isHeldUnder, type Scope } from '../repositories/lease.ts'
 import type { Core } from '../transaction/context.ts'
 import { returningLostTry } from './liveness.ts'
@@ -11,11 +12,12 @@ import { returningLostTry } from './liveness.ts'
  * Appends `lines` if the output of `source` ends at `from`, and returns where it ends now. If that differs, the caller
  * continues from there: an answer was lost, or another server was faster. One statement. Throws ClaimLostError.
  */
-export async function appendOutput(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
-  return returningLostTry(core, scope, request, () => append(core, scope, request))
+export function appendOutput(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
+  return returningLostTry(core, scope, request, () => appendAt(core, scope, request))
 }
 
-async function append(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
+/** The position commits with the lines: none is lost or doubled. */
+async function appendAt(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
   const { source, from, to } = request
   const lines = request.lines.map((line) => ({ ...line, type: 'deploy' as const }))
   // the revision must belong to the deployment; any other id is forged
@@ -37,4 +39,25 @@ async function append(core: Core, scope: Scope, request: OutputRequest): Promise
   if (!claimed.moved) return Number(claimed.line)
   core.observer?.logged(lines.length)
   return to
+}
+
+/** One statement; never waits for the deployment's row. Throws ClaimLostError, and NotFoundError for the revision. */
+export async function appendLogs(core: Core, scope: Scope, request: LogsRequest): Promise<void> {
+  await returningLostTry(core, scope, request, () => append(core, scope, request))
+}
+
+async function append(core: Core, scope: Scope, request: LogsRequest): Promise<void> {
+  const { revisionId, attempt, entries } = request
+  const lines = entries.map((entry) => ({ ...entry, revisionId, attempt }))
+  const [claimed] = await core.db.$queryRaw<{ known: boolean }[]>`
+    WITH claimed AS MATERIALIZED (
+      SELECT d.id, EXISTS (
+        SELECT 1 FROM revisions r WHERE r.id = ${revisionId}::uuid AND r.deployment_id = d.id) AS known
+      FROM deployments d
+      WHERE ${isHeldUnder(scope, request)}
+    ), ${appendLinesSql(Prisma.sql`SELECT id FROM claimed WHERE known`, lines)}
+    SELECT known FROM claimed`
+  if (!claimed) throw new ClaimLostError()
+  if (!claimed.known) throw new NotFoundError('Revision', revisionId)
+  core.observer?.logged(lines.length)
 }

@@ -1,6 +1,7 @@
 /** Creates an API key. Only this response contains its text. */
 import { z } from 'zod'
-import { ForbiddenError, rejectIfAny } from '../errors/errors.ts'
+import type { Role } from '../../generated/prisma/enums.ts'
+import { ForbiddenError, rejectIfAny, type Violation } from '../errors/errors.ts'
 import { optional, printableName, time, uuid } from '../parsing/fields.ts'
 import { parse, type RawInput, violation } from '../parsing/parse.ts'
 import { shareListener } from '../repositories/locks.ts'
@@ -9,7 +10,6 @@ import { type RequestContext, transaction } from '../transaction/context.ts'
 import { writeVerb } from '../transaction/read-back.ts'
 import { agentId } from '../values/oauth-token.ts'
 import { type IssuedKey, issueKey, KEY_ROLES, type KeyView } from './issue.ts'
-import { keyViolations } from './rules.ts'
 
 const createKeyBody = z.object({
   name: printableName,
@@ -81,3 +81,30 @@ const create = writeVerb<IssuedKey>(async (ctx, raw, read) => {
     return read(tx, issued)
   })
 })
+
+interface KeyFields {
+  role: Role
+  listener_id?: string | null
+  agent_id?: string | null
+  organization_wide?: boolean | null
+  secrets_read?: boolean | null
+}
+
+/** Roles whose keys belong to one listener or agent, with the field that names it. */
+const BOUND_ROLES = { listener: 'listener_id', agent: 'agent_id' } as const
+
+/** Listener and agent keys belong to one workspace. No machine key reads secrets by the API (README.md). */
+export function keyViolations(key: KeyFields): Violation[] {
+  const bound = key.role === 'listener' || key.role === 'agent'
+  return [
+    ...Object.entries(BOUND_ROLES).flatMap(([role, member]) => {
+      const named = key[member] != null
+      if (role === key.role) return named ? [] : [violation(member, `Required for the role ${role}.`, 'missing')]
+      return named ? [violation(member, `Only for the role ${role}.`)] : []
+    }),
+    ...(bound && key.organization_wide ? [violation('organization_wide', `Not for the role ${key.role}.`)] : []),
+    ...((bound || key.role === 'builder') && key.secrets_read
+      ? [violation('secrets_read', `Not for the role ${key.role}.`)]
+      : []),
+  ]
+}

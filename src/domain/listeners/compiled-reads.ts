@@ -28,7 +28,7 @@ export async function readListener(
   return found
 }
 
-/** Like `windowListeners`, and like `countListeners` where `counts`. Throws like readNewest(). */
+/** Like `listeners.window`, and like `listeners.count` where `counts`. Throws like readNewest(). */
 export async function readListeners(
   ctx: RequestContext,
   reading: Reading,

@@ -6,7 +6,8 @@ import { NotFoundError } from '../errors/errors.ts'
 import { uuid } from '../parsing/fields.ts'
 import type { ProviderAccess, PublishedEndpoints } from '../ports/oauth-client.ts'
 import { toDelete } from '../repositories/locks.ts'
-import type { Core, RequestContext, Sql, Tx } from '../transaction/context.ts'
+import type { Core, RequestContext, Tx } from '../transaction/context.ts'
+import { resource } from '../transaction/resource.ts'
 import type { AuthMethod, ProviderType } from '../values/oauth-provider.ts'
 
 /** The tenant boundary of providers. Every query spreads it into its where-clause (docs/api-rules.md#who-is-calling). */
@@ -15,25 +16,25 @@ export function ownProviders({ workspace }: Pick<RequestContext, 'workspace'>): 
 }
 
 /** `name`: the `provider_id`, which is never a UUID, or the row's id. */
-export function whereProvider(ctx: Pick<RequestContext, 'workspace'>, name: string) {
+export function whereProviderName(name: string): { id: string } | { providerId: string } {
   const id = uuid.safeParse(name)
-  return { ...ownProviders(ctx), ...(id.success ? { id: id.data } : { providerId: name }) }
+  return id.success ? { id: id.data } : { providerId: name }
 }
 
-/** `name`: as in `whereProvider`. Throws NotFoundError. */
-export async function requireProvider(
-  ctx: Pick<RequestContext, 'workspace'>,
-  sql: Sql,
-  name: string,
-): Promise<OAuthProvider> {
-  const found = await sql.oAuthProvider.findFirst({ where: whereProvider(ctx, name) })
-  if (!found) throw new NotFoundError('OAuth provider', name)
-  return found
-}
+/** A selection must leave out the client secret. */
+export const providers = resource<OAuthProvider>({
+  name: 'OAuth provider',
+  table: (sql) => sql.oAuthProvider,
+  visible: ownProviders,
+  whereId: whereProviderName,
+})
 
 /** Reads a provider and locks it until the commit against transactions that store its tokens. Throws NotFoundError. */
 export async function lockProvider(tx: Tx, ctx: RequestContext, name: string): Promise<OAuthProvider> {
-  const { id } = await requireProvider(ctx, tx.sql, name)
+  const where = { ...ownProviders(ctx), ...whereProviderName(name) }
+  const found = await tx.sql.oAuthProvider.findFirst({ where })
+  if (!found) throw new NotFoundError('OAuth provider', name)
+  const { id } = found
   await tx.sql.$queryRaw`SELECT 1 FROM oauth_providers WHERE id = ${id}::uuid ${toDelete('oauth_providers')}`
   const locked = await tx.sql.oAuthProvider.findUnique({ where: { id } })
   if (!locked) throw new NotFoundError('OAuth provider', name)

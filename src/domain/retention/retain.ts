@@ -1,11 +1,11 @@
 /** Removes data after its retention time, in rounds (README.md). Several servers may run rounds concurrently. */
 
+import { Prisma } from '../../generated/prisma/client.ts'
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
 import { ENDED_SESSIONS, removeSessions } from '../sessions/remove.ts'
 import type { Core } from '../transaction/context.ts'
-import { removeInBatches } from './batches.ts'
+import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
 import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts'
-import { OLD_EVENTS, removeEvents } from './events.ts'
 import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, removeOldLines } from './log-lines.ts'
 
 /** The next round continues. */
@@ -56,4 +56,30 @@ async function findDue({ db, settings }: Core): Promise<Due> {
            EXISTS (${EXPIRED_ENTRIES}) AS "oldOutcomes",
            EXISTS (${ENDED_SESSIONS}) AS "endedSessions"`
   return due!
+}
+
+/** About 50 ms per statement. */
+const BATCH_ROWS = 5000
+const MAX_WORKSPACES_PER_ROUND = 100
+
+/** Workspaces whose oldest event is too old. */
+const OLD_EVENTS = (days: number) => Prisma.sql`
+  SELECT c.workspace_id FROM event_counters c, LATERAL (
+    SELECT e.occurred_at FROM events e WHERE e.workspace_id = c.workspace_id ORDER BY e.sequence LIMIT 1) AS oldest
+  WHERE oldest.occurred_at < ${daysAgo(days)} LIMIT ${MAX_WORKSPACES_PER_ROUND}`
+
+/** A concurrent server waits and then finds these rows gone; it never removes later ones. */
+async function removeEvents(core: Core, workspaceId: string, hasTime: HasTime): Promise<void> {
+  const old = daysAgo(core.settings.retention.eventDays)
+  await removeInBatches(
+    BATCH_ROWS,
+    hasTime,
+    () => core.db.$executeRaw`
+      WITH oldest AS (
+        SELECT sequence, occurred_at FROM events WHERE workspace_id = ${workspaceId}::uuid ORDER BY sequence LIMIT ${BATCH_ROWS}
+      ), until AS (
+        SELECT coalesce((SELECT min(sequence) - 1 FROM oldest WHERE occurred_at >= ${old}), (SELECT max(sequence) FROM oldest)) AS sequence
+      )
+      DELETE FROM events e USING until WHERE e.workspace_id = ${workspaceId}::uuid AND e.sequence <= until.sequence`,
+  )
 }

@@ -3,11 +3,10 @@
  */
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { newestFirst } from '../paging/newest-first.ts'
-import { cut, type OffsetPage, type Slice, type Window } from '../paging/paging.ts'
+import type { OffsetPage } from '../paging/paging.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
-import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
+import { resource } from '../transaction/resource.ts'
 import { offsetQuery } from '../values/shapes.ts'
 import { SESSION_VIEW, type SessionView } from './session.ts'
 
@@ -25,34 +24,17 @@ export function visibleSessions({
   }
 }
 
+export const sessions = resource<SessionView>({
+  name: 'Session',
+  table: (sql) => sql.session,
+  visible: visibleSessions,
+  view: SESSION_VIEW,
+})
+
 export const listInput = z.object({ query: z.object(offsetQuery) })
 
-export async function listSessions(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<SessionView>> {
-  requireRole(ctx, 'viewer')
-  const { query } = parse(listInput, raw)
-  const resources = await ctx.db.session.findMany({
-    where: visibleSessions(ctx),
-    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
-    take: query.limit,
-    skip: query.offset,
-    ...SESSION_VIEW,
-  })
-  return { resources, offset: query.offset + resources.length }
-}
-
-export async function windowSessions(ctx: RequestContext, window: Window): Promise<Slice<SessionView>> {
-  requireRole(ctx, 'viewer')
-  const { keyset, ...page } = newestFirst(window)
-  return cut(
-    window,
-    await ctx.db.session.findMany({ where: { AND: [visibleSessions(ctx), keyset] }, ...page, ...SESSION_VIEW }),
-  )
-}
-
-export async function countSessions(ctx: RequestContext): Promise<number> {
-  requireRole(ctx, 'viewer')
-  return ctx.db.session.count({ where: visibleSessions(ctx) })
-}
+export const listSessions = (ctx: RequestContext, raw: RawInput): Promise<OffsetPage<SessionView>> =>
+  sessions.page(ctx, () => parse(listInput, raw).query)
 
 /** The session of the call; null: the call has none. */
 export async function currentSession(ctx: RequestContext): Promise<SessionView | null> {

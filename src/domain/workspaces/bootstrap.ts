@@ -2,8 +2,8 @@
 
 import { issueKey } from '../keys/issue.ts'
 import { hashKey } from '../keys/key.ts'
-import { type Core, type Sql, type Tx, transaction } from '../transaction/context.ts'
-import { insertWorkspace } from './insert-workspace.ts'
+import { type Core, type Db, type Sql, type Tx, transaction } from '../transaction/context.ts'
+import { insertWorkspace } from './create.ts'
 
 /** an arbitrary number */
 const BOOTSTRAP_LOCK_ID = 4_172_036_158
@@ -62,4 +62,16 @@ async function createFirstOrganization(core: Core, tx: Tx, key: FirstKey): Promi
     text: key.text,
   })
   return { generatedKey: key.text === undefined ? text : null }
+}
+
+/** A UUID that stays the same for the lifetime of the database, also after a restore from a backup. */
+export async function installationId({ db }: Core): Promise<string> {
+  const [{ uuid }] = await db.$queryRaw<[{ uuid: string }]>`SELECT uuid FROM installation`
+  return uuid
+}
+
+/** Id of the key that encrypted its secrets last. Null: the database is empty. */
+export async function installationKeyId(db: Db): Promise<string | null> {
+  const [row] = await db.$queryRaw<{ keyId: string }[]>`SELECT key_id AS "keyId" FROM installation`
+  return row?.keyId ?? null
 }

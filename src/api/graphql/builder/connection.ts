@@ -1,6 +1,10 @@
 /** Cursor connections from the domain's slices: edges, page info, and a total that is counted on demand. */
+import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import type { Slice, Window } from '../../../domain/paging/paging.ts'
 import { exactly, type Total } from '../../../domain/paging/total.ts'
+import type { RequestContext } from '../../../domain/transaction/context.ts'
+import type { Selection } from '../../../domain/transaction/read-back.ts'
+import type { Resource } from '../../../domain/transaction/resource.ts'
 
 /** The two places where a query can select a connection's nodes. */
 export const NODE_PATHS = [[{ name: 'nodes' }], [{ name: 'edges' }, { name: 'node' }]]
@@ -24,6 +28,18 @@ export function connectionOf<T>(
     total: counted(count),
     pageInfo: pageInfoOf(slice, window, cursorOf),
   }
+}
+
+/** A connection of a resource's list, newest first. */
+export async function newestOf<Row extends { id: string; createdAt: Date }>(
+  resource: Pick<Resource<Row>, 'window' | 'count'>,
+  ctx: RequestContext,
+  window: Window,
+  query?: Selection,
+  filter?: () => object,
+) {
+  const slice = await resource.window(ctx, window, query, filter)
+  return connectionOf(slice, window, newestCursor, () => resource.count(ctx, filter))
 }
 
 /** The page info of a slice. */

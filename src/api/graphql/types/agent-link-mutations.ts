@@ -3,13 +3,13 @@
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { createConnection, createInput } from '../../../domain/oauth/connections/create.ts'
 import { deleteConnection, deleteInput } from '../../../domain/oauth/connections/delete.ts'
-import { selectWritten } from '../../../domain/oauth/connections/list.ts'
+import { connections } from '../../../domain/oauth/connections/list.ts'
 import { builder } from '../builder/builder.ts'
 import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { AgentLink } from './agent-link.ts'
 
-const { success, readBack } = rowMutation('connection', AgentLink, selectWritten)
+const { success, readBack } = rowMutation('connection', AgentLink, connections.written)
 
 const DeleteConnectionSuccess = builder.objectRef<{ connectionId: string }>('DeleteConnectionSuccess').implement({
   description: 'The connection is deleted. The agent gets no more access tokens from it. The token remains.',

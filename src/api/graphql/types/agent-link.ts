@@ -3,11 +3,10 @@
  * mutations.
  */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { countConnections, windowConnections } from '../../../domain/oauth/connections/list.ts'
+import { connections, connectionsOfAgent } from '../../../domain/oauth/connections/list.ts'
 import { displayLabel } from '../../../domain/oauth/tokens/token.ts'
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
+import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 
@@ -58,10 +57,8 @@ builder.queryField('connections', (t) =>
       },
       complexity: pageCost,
       resolve: async (_root, { agentId, ...window }, ctx, info) => {
-        const raw = { path: { agent_id: agentId } }
         const query = queryFromInfo({ context: ctx, info, typeName: 'AgentLink', paths: NODE_PATHS })
-        const slice = await windowConnections(ctx, raw, window, query)
-        return connectionOf(slice, window, newestCursor, () => countConnections(ctx, raw))
+        return newestOf(connections, ctx, window, query, connectionsOfAgent({ path: { agent_id: agentId } }))
       },
     },
     { name: 'AgentLinkConnection' },

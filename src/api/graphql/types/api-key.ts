@@ -3,12 +3,11 @@
 import { DomainError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { type CreatedKey, createInput, createKey } from '../../../domain/keys/create.ts'
 import type { KeyView } from '../../../domain/keys/issue.ts'
-import { countKeys, windowKeys } from '../../../domain/keys/list.ts'
+import { keys } from '../../../domain/keys/list.ts'
 import { revokeInput, revokeKey } from '../../../domain/keys/revoke.ts'
 import { updateInput, updateKey } from '../../../domain/keys/update.ts'
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf } from '../builder/connection.ts'
+import { newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { Role } from '../builder/enums.ts'
 import { verbInput } from '../builder/verb-input.ts'
@@ -87,8 +86,7 @@ builder.queryField('apiKeys', (t) =>
       description:
         'The keys that can act in this workspace, newest first, revoked and expired ones included. For admins.',
       complexity: pageCost,
-      resolve: async (_root, args, ctx) =>
-        connectionOf(await windowKeys(ctx, args), args, newestCursor, () => countKeys(ctx)),
+      resolve: (_root, args, ctx) => newestOf(keys, ctx, args),
     },
     { name: 'ApiKeyConnection' },
     { name: 'ApiKeyEdge' },

@@ -4,7 +4,7 @@ import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
 import { type AuthorizationView, authenticateInput } from '../../../domain/oauth/authorizations/schemas.ts'
 import { waitForAuthorization } from '../../../domain/oauth/authorizations/wait.ts'
-import { selectToken } from '../../../domain/oauth/tokens/list.ts'
+import { tokens } from '../../../domain/oauth/tokens/list.ts'
 import { builder } from '../builder/builder.ts'
 import { AuthorizationStatus } from '../builder/enums.ts'
 import { withArgumentNames } from '../builder/errors.ts'
@@ -33,7 +33,7 @@ const Authorization = builder.objectRef<AuthorizationView>('Authorization').impl
       resolve: ({ tokenId }, _args, ctx, info) => {
         if (!tokenId) return null
         const query = queryFromInfo({ context: ctx, info })
-        return selectToken(ctx, { path: { token_id: tokenId } }, query).catch(nullIfNotFound)
+        return tokens.get(ctx, () => tokenId, query).catch(nullIfNotFound)
       },
     }),
   }),

@@ -2,7 +2,7 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { DEPLOYMENTS_PER_SEQUENCE } from '../../../domain/change-feed/announce.ts'
 import type { DeploymentsChange as Change } from '../../../domain/change-feed/page.ts'
-import { readNodes } from '../../../domain/nodes/read.ts'
+import { readNodes } from '../../../domain/nodes.ts'
 import type { Deployment as DeploymentRow } from '../../../domain/values/row-types.ts'
 import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'
 import { builder } from '../builder/builder.ts'

@@ -3,7 +3,7 @@
  * a whole list together.
  */
 import { nameSubjects, subjectOf } from '../../../domain/events/subjects.ts'
-import { readNodes } from '../../../domain/nodes/read.ts'
+import { readNodes } from '../../../domain/nodes.ts'
 import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'

@@ -1,11 +1,12 @@
 /** Git integrations and their repositories (docs/sources.md#git-providers): the source of `integrationId` and `repoUrl`. */
-import { listIntegrations } from '../../../domain/sources/integrations/list.ts'
-import { type Repository, repositoriesOf } from '../../../domain/sources/integrations/repositories.ts'
+import { listIntegrations } from '../../../domain/sources/integrations/find.ts'
 import {
+  type Repository,
+  repositoriesOf,
   repositoryCursor,
   searchRepositories,
   windowRepositories,
-} from '../../../domain/sources/integrations/repository-window.ts'
+} from '../../../domain/sources/integrations/repositories.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'

@@ -2,14 +2,14 @@
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
 import { createInput, createListener } from '../../../domain/listeners/create.ts'
 import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
-import { selectWritten } from '../../../domain/listeners/read.ts'
+import { listeners } from '../../../domain/listeners/read.ts'
 import { updateInput, updateListener } from '../../../domain/listeners/update.ts'
 import { builder } from '../builder/builder.ts'
 import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { Listener } from './listener.ts'
 
-const { success, readBack } = rowMutation('listener', Listener, selectWritten)
+const { success, readBack } = rowMutation('listener', Listener, listeners.written)
 
 const DeleteListenerSuccess = builder.objectRef<{ listenerId: string }>('DeleteListenerSuccess').implement({
   description: 'The listener is deleted, and its API keys are revoked.',

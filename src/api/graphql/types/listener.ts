@@ -3,7 +3,7 @@
  * mutations.
  */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { countListeners, getListener, windowListeners } from '../../../domain/listeners/read.ts'
+import { getListener, listeners } from '../../../domain/listeners/read.ts'
 import { type ComputeType as ComputeTypeValue, computeConfig } from '../../../domain/listeners/schemas.ts'
 import { LISTENER_DERIVED } from '../../../domain/listeners/status.ts'
 import { countDeploymentsOf, deploymentsWindow } from '../../../domain/listeners/used-by.ts'
@@ -12,7 +12,7 @@ import { cut } from '../../../domain/paging/paging.ts'
 import type { Deployment as DeploymentRow } from '../../../domain/values/row-types.ts'
 import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf, NODE_PATHS, nodesOf } from '../builder/connection.ts'
+import { connectionOf, NODE_PATHS, newestOf, nodesOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { ComputeType, ListenerStatus } from '../builder/enums.ts'
 import { outputType, readColumn, shapeOf } from '../builder/shapes.ts'
@@ -96,7 +96,7 @@ builder.queryFields((t) => ({
       complexity: pageCost,
       resolve: async (_root, args, ctx, info) => {
         const query = queryFromInfo({ context: ctx, info, typeName: 'Listener', paths: NODE_PATHS })
-        return connectionOf(await windowListeners(ctx, args, query), args, newestCursor, () => countListeners(ctx))
+        return newestOf(listeners, ctx, args, query)
       },
     },
     { name: 'ListenerConnection' },

@@ -1,7 +1,7 @@
 /** `me`: the caller with rights, workspace and organization; and `viewer`, its older form. */
 
 import { ownKey } from '../../../domain/keys/list.ts'
-import { readNodes } from '../../../domain/nodes/read.ts'
+import { readNodes } from '../../../domain/nodes.ts'
 import { currentSession } from '../../../domain/sessions/read.ts'
 import { actorOf, requireRole } from '../../../domain/transaction/access.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'

@@ -2,8 +2,7 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
 import { ValidationError } from '../../../domain/errors/errors.ts'
-import { identifyNodes, type NodeType } from '../../../domain/nodes/identify.ts'
-import { readNodes } from '../../../domain/nodes/read.ts'
+import { identifyNodes, type NodeType, readNodes } from '../../../domain/nodes.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 

@@ -1,10 +1,10 @@
 /** Mutations of OAuth providers: create, discover from an MCP server, update and delete. For admins. */
 import { z } from 'zod'
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
+import { providers } from '../../../domain/oauth/provider-access.ts'
 import { createInput, createProvider } from '../../../domain/oauth/providers/create.ts'
 import { deleteInput, deleteProvider } from '../../../domain/oauth/providers/delete.ts'
 import { discoverInput, discoverMcpProvider } from '../../../domain/oauth/providers/discover.ts'
-import { selectWritten } from '../../../domain/oauth/providers/read.ts'
 import { updateProvider } from '../../../domain/oauth/providers/update.ts'
 import { OAuthUnavailableError } from '../../../domain/ports/oauth-client.ts'
 import { changes, providerPath } from '../../../domain/values/oauth-provider.ts'
@@ -13,7 +13,7 @@ import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 
-const { success, readBack } = rowMutation('oauthProvider', OAuthProvider, selectWritten)
+const { success, readBack } = rowMutation('oauthProvider', OAuthProvider, providers.written)
 
 const DeleteOAuthProviderSuccess = builder
   .objectRef<{ id: string; providerId: string }>('DeleteOAuthProviderSuccess')

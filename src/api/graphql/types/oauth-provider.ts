@@ -3,15 +3,14 @@
  * oauth-provider-mutations.ts has the mutations.
  */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { countProviders, selectProvider, windowProviders } from '../../../domain/oauth/providers/read.ts'
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
+import { providers } from '../../../domain/oauth/provider-access.ts'
 import type {
   AuthMethod,
   CODE_CHALLENGE_METHODS,
   ProviderType as ProviderTypeValue,
 } from '../../../domain/values/oauth-provider.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
+import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { CodeChallengeMethod, OAuthProviderType, TokenEndpointAuthMethod } from '../builder/enums.ts'
 import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
@@ -71,7 +70,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One OAuth provider by its id or its providerId. NOT_FOUND if it does not exist.',
     args: { id: t.arg.id({ required: true }) },
-    resolve: (query, _root, { id }, ctx) => selectProvider(ctx, { path: { provider_id: id } }, query),
+    resolve: (query, _root, { id }, ctx) => providers.get(ctx, () => id, query),
   }),
   oauthProviders: t.connection(
     {
@@ -81,8 +80,7 @@ builder.queryFields((t) => ({
       resolve: async (_root, args, ctx, info) => {
         const selected = queryFromInfo({ context: ctx, info, typeName: 'OAuthProvider', paths: NODE_PATHS })
         // an empty selection would read whole rows with the sealed secret
-        const slice = await windowProviders(ctx, args, { select: KEYS, ...selected })
-        return connectionOf(slice, args, newestCursor, () => countProviders(ctx))
+        return newestOf(providers, ctx, args, { select: KEYS, ...selected })
       },
     },
     { name: 'OAuthProviderConnection' },

@@ -1,14 +1,14 @@
 /** Mutations of a person's OAuth tokens: change the metadata and delete. */
 import { NotFoundError } from '../../../domain/errors/errors.ts'
 import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
-import { selectWritten } from '../../../domain/oauth/tokens/list.ts'
+import { tokens } from '../../../domain/oauth/tokens/list.ts'
 import { updateInput, updateToken } from '../../../domain/oauth/tokens/update.ts'
 import { builder } from '../builder/builder.ts'
 import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { OAuthToken } from './oauth-token.ts'
 
-const { success, readBack } = rowMutation('token', OAuthToken, selectWritten)
+const { success, readBack } = rowMutation('token', OAuthToken, tokens.written)
 
 const DeleteOAuthTokenSuccess = builder.objectRef<{ tokenId: string }>('DeleteOAuthTokenSuccess').implement({
   description: 'The token and its connections are deleted.',

@@ -3,11 +3,10 @@
  * has the mutations.
  */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { countTokens, windowTokens } from '../../../domain/oauth/tokens/list.ts'
+import { tokens, tokensOfProvider } from '../../../domain/oauth/tokens/list.ts'
 import { displayLabel, tokenStatus, tokenStatusMessage } from '../../../domain/oauth/tokens/token.ts'
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
+import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { OAuthTokenStatus } from '../builder/enums.ts'
 import { OAuthProvider } from './oauth-provider.ts'
@@ -64,11 +63,10 @@ builder.queryField('oauthTokens', (t) =>
         providerId: t.arg.id({ description: 'Only tokens of this OAuth provider, given by its providerId or its id.' }),
       },
       resolve: async (_root, { providerId, ...window }, ctx, info) => {
-        const raw = { query: { provider_id: providerId } }
         const selected = queryFromInfo({ context: ctx, info, typeName: 'OAuthToken', paths: NODE_PATHS })
         // an empty selection would read whole rows
-        const slice = await windowTokens(ctx, raw, window, { select: KEYS, ...selected })
-        return connectionOf(slice, window, newestCursor, () => countTokens(ctx, raw))
+        const filter = tokensOfProvider(ctx, { query: { provider_id: providerId } })
+        return newestOf(tokens, ctx, window, { select: KEYS, ...selected }, filter)
       },
     },
     { name: 'OAuthTokenConnection' },

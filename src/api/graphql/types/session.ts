@@ -1,7 +1,6 @@
 /** Sessions: the list and the revocation. Only REST opens sessions, because that sets a cookie. */
 import { NotFoundError } from '../../../domain/errors/errors.ts'
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
-import { countSessions, windowSessions } from '../../../domain/sessions/read.ts'
+import { sessions } from '../../../domain/sessions/read.ts'
 import { revokeInput, revokeSession } from '../../../domain/sessions/revoke.ts'
 import {
   isCurrent,
@@ -12,7 +11,7 @@ import {
   sessionRole,
 } from '../../../domain/sessions/session.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf } from '../builder/connection.ts'
+import { newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { Role } from '../builder/enums.ts'
 import { verbInput } from '../builder/verb-input.ts'
@@ -71,8 +70,7 @@ builder.queryField('sessions', (t) =>
       description:
         'The caller’s own sessions, newest first. Admins see all sessions that are valid in this workspace. Ended sessions are listed for one more day.',
       complexity: pageCost,
-      resolve: async (_root, args, ctx) =>
-        connectionOf(await windowSessions(ctx, args), args, newestCursor, () => countSessions(ctx)),
+      resolve: (_root, args, ctx) => newestOf(sessions, ctx, args),
     },
     { name: 'SessionConnection' },
     { name: 'SessionEdge' },

@@ -1,8 +1,7 @@
 /** Tags: key/value pairs of a workspace that deployments can have. The filter `tagValueIds` takes their ids. */
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
-import { countTags, windowTags } from '../../../domain/tags/tags.ts'
+import { tags } from '../../../domain/tags.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf } from '../builder/connection.ts'
+import { newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 
 export const Tag = builder.prismaObject('Tag', {
@@ -22,8 +21,7 @@ builder.queryField('tags', (t) =>
       type: Tag,
       description: 'The workspace’s tags, newest first.',
       complexity: pageCost,
-      resolve: async (_root, args, ctx) =>
-        connectionOf(await windowTags(ctx, args), args, newestCursor, () => countTags(ctx)),
+      resolve: (_root, args, ctx) => newestOf(tags, ctx, args),
     },
     { name: 'TagConnection' },
     { name: 'TagEdge' },

@@ -1,13 +1,13 @@
 /** The mutation that creates a workspace. For organization-wide admins. */
 import { ConflictError } from '../../../domain/errors/errors.ts'
 import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
-import { selectWritten } from '../../../domain/workspaces/read.ts'
+import { workspaces } from '../../../domain/workspaces/read.ts'
 import { builder } from '../builder/builder.ts'
 import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { Workspace } from './workspace.ts'
 
-const { success, readBack } = rowMutation('workspace', Workspace, selectWritten)
+const { success, readBack } = rowMutation('workspace', Workspace, workspaces.written)
 const create = verbInput('CreateWorkspaceInput', createInput)
 
 builder.mutationField('createWorkspace', (t) =>

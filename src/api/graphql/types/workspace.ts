@@ -1,9 +1,8 @@
 /** Workspaces and their organization: the types, and the queries for workspaces that the caller can act in. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
-import { countWorkspaces, getWorkspace, windowWorkspaces } from '../../../domain/workspaces/read.ts'
+import { getWorkspace, workspaces, workspacesNamed } from '../../../domain/workspaces/read.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
+import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { Plan } from '../builder/enums.ts'
 
@@ -45,10 +44,8 @@ builder.queryFields((t) => ({
       complexity: pageCost,
       args: { nameContains: t.arg.string({ description: 'A part of the name. Case is ignored.' }) },
       resolve: async (_root, args, ctx, info) => {
-        const filter = { name_contains: args.nameContains }
         const query = queryFromInfo({ context: ctx, info, typeName: 'Workspace', paths: NODE_PATHS })
-        const slice = await windowWorkspaces(ctx, args, filter, query)
-        return connectionOf(slice, args, newestCursor, () => countWorkspaces(ctx, filter))
+        return newestOf(workspaces, ctx, args, query, workspacesNamed(args.nameContains))
       },
     },
     { name: 'WorkspaceConnection' },

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { DomainError, ValidationError } from '../../../domain/errors/errors.ts'
-import { finishInstallation } from '../../../domain/sources/integrations/finish-installation.ts'
+import { finishInstallation } from '../../../domain/sources/integrations/installation.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Log } from '../../../platform/log/log.ts'
 import { HTML_PAGE_HEADERS, renderHtmlPage } from '../framework/html-page.ts'

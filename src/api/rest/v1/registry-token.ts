@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { UnauthenticatedError } from '../../../domain/errors/errors.ts'
-import { exchangeInput, exchangeToken } from '../../../domain/sources/registry/token-endpoint.ts'
+import { exchangeInput, exchangeToken } from '../../../domain/sources/registry-tokens.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import { errorText } from '../framework/errors.ts'
 import { errorBody, errorDescriptions, validationErrorBody } from '../responses/errors.ts'

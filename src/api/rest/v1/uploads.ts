@@ -9,7 +9,7 @@ import { receiveUpload } from '../../../domain/sources/uploads/receive.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 
 const IDLE_TIMEOUT_MS = 60_000
-/** For the whole upload. storage/receive-file.ts depends on it. */
+/** For the whole upload. storage/folder.ts depends on it. */
 const UPLOAD_TIMEOUT_MS = 60 * 60 * 1000
 
 declare module 'fastify' {

@@ -8,13 +8,7 @@ import { parse, type RawInput } from '../../parsing/parse.ts'
 import { toDeleteOrSkip, toKeep } from '../../repositories/locks.ts'
 import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
-import {
-  describeMissingSecret,
-  openProviderAccess,
-  redirectUriOf,
-  requireProvider,
-  sameOrigin,
-} from '../provider-access.ts'
+import { describeMissingSecret, openProviderAccess, providers, redirectUriOf, sameOrigin } from '../provider-access.ts'
 import { coversScopes, type TokenView, tokenStatus, WITHOUT_CONTENT } from '../tokens/token.ts'
 import {
   AUTHORIZATION_MINUTES,
@@ -43,7 +37,7 @@ export async function authenticate(ctx: RequestContext, raw: RawInput): Promise<
   requireRole(ctx, 'deployer')
   const { body } = parse(authenticateInput, raw)
   const subject = tokenOwner(ctx, body)
-  const provider = await requireProvider(ctx, ctx.db, body.provider)
+  const provider = await providers.get(ctx, () => body.provider)
   const missing = describeMissingSecret(provider)
   if (missing) throw new ConflictError(missing)
   const authorization: AuthorizationRequest = {

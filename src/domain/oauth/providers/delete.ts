@@ -9,7 +9,7 @@ import { requireRole } from '../../transaction/access.ts'
 import { OAUTH_CHANNEL, type RequestContext, transaction } from '../../transaction/context.ts'
 import { writeVerb } from '../../transaction/read-back.ts'
 import { providerPath } from '../../values/oauth-provider.ts'
-import { lockProvider, requireProvider } from '../provider-access.ts'
+import { lockProvider, providers } from '../provider-access.ts'
 import { deleteTokens } from '../tokens/delete.ts'
 import { emitToWorkspaces, findProviderUsers, type ProviderUser, requireNoOtherWorkspace } from './provider-users.ts'
 
@@ -26,7 +26,7 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
   const { path, query } = parse(deleteInput, { query: {}, ...raw })
   rejectIfAny(query.force && raw.ifMatch ? [FORCE_WITH_VERSION] : [])
   const formerUsers = query.force
-    ? await deleteTokensOfProvider(ctx, await requireProvider(ctx, ctx.db, path.provider_id))
+    ? await deleteTokensOfProvider(ctx, await providers.get(ctx, () => path.provider_id))
     : []
   return transaction(ctx, async (tx) => {
     // A concurrent call that stores a token locks this row too: its token is counted here, or it finds no provider.

@@ -1,21 +1,24 @@
 /** Finds git integrations. Readers do not see a removed one, although its deployments still refer to it. */
+
+import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
-import { ConflictError, NotFoundError } from '../../errors/errors.ts'
+import { ConflictError } from '../../errors/errors.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
 import type { GitProvider } from '../../ports/git-provider.ts'
-import { tenant } from '../../transaction/access.ts'
+import { requireRole, tenant } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
+import { resource } from '../../transaction/resource.ts'
 
 /** The tenant boundary of integrations. */
 export function liveIntegration(ctx: RequestContext): { workspaceId: string; removedAt: null } {
   return { ...tenant(ctx), removedAt: null }
 }
 
-/** Throws NotFoundError. */
-export async function requireIntegration(ctx: RequestContext, id: string): Promise<Integration> {
-  const found = await ctx.db.integration.findFirst({ where: { id, ...liveIntegration(ctx) } })
-  if (!found) throw new NotFoundError('Integration', id)
-  return found
-}
+export const integrations = resource<Integration>({
+  name: 'Integration',
+  table: (sql) => sql.integration,
+  visible: liveIntegration,
+})
 
 /** Throws ConflictError if none is configured. */
 export function requireGitProvider({ gitProvider }: { gitProvider: GitProvider | null }): GitProvider {
@@ -39,4 +42,12 @@ export function requireActiveInstallation(
       `The integration '${integration.name}' is suspended at the git provider: an owner of its account has to lift that there.`,
     )
   return { provider, installation: Number(integration.installationId) }
+}
+
+export const listInput = z.object({})
+
+export async function listIntegrations(ctx: RequestContext, raw: RawInput): Promise<Integration[]> {
+  requireRole(ctx, 'viewer')
+  parse(listInput, raw)
+  return ctx.db.integration.findMany({ where: liveIntegration(ctx), orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] })
 }

@@ -1,8 +1,10 @@
 /** The repositories of an integration, for `repo_url` and `repo_ref` of a deployment (docs/sources.md#git-providers). */
+
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
 import type { Source } from '../../../generated/prisma/enums.ts'
 import { ConflictError, type Violation } from '../../errors/errors.ts'
+import { cut, decodeCursor, encodeCursor, type Slice, type Window, windowSize } from '../../paging/paging.ts'
 import { uuid } from '../../parsing/fields.ts'
 import { parse, type RawInput, violation } from '../../parsing/parse.ts'
 import { requireRole } from '../../transaction/access.ts'
@@ -10,7 +12,7 @@ import type { RequestContext } from '../../transaction/context.ts'
 import { parseRepoUrl } from '../../values/repository-url.ts'
 import type { SourceConfig } from '../../values/shapes.ts'
 import { findRepositories } from './directory-repositories.ts'
-import { requireActiveInstallation, requireIntegration } from './find.ts'
+import { integrations, requireActiveInstallation } from './find.ts'
 
 export interface Repository {
   hostIntegrationId: string
@@ -28,7 +30,7 @@ export const listRepositoriesInput = z.object({ path: z.object({ integration_id:
 export async function listRepositories(ctx: RequestContext, raw: RawInput): Promise<Repository[]> {
   requireRole(ctx, 'viewer')
   const { path } = parse(listRepositoriesInput, raw)
-  return repositoriesOf(ctx, await requireIntegration(ctx, path.integration_id))
+  return repositoriesOf(ctx, await integrations.get(ctx, () => path.integration_id))
 }
 
 export async function repositoriesOf(ctx: RequestContext, integration: Integration): Promise<Repository[]> {
@@ -61,7 +63,7 @@ export async function repositoryViolations(
   { source, source_config: config }: { source: Source; source_config: SourceConfig },
 ): Promise<Violation[]> {
   if (config.integration_id == null) return []
-  const integration = await requireIntegration(ctx, config.integration_id)
+  const integration = await integrations.get(ctx, () => config.integration_id!)
   if (source !== 'gitprovider' || integration.kind !== 'app' || config.repo_url == null) return []
   // the field rules report an invalid URL
   if (typeof parseRepoUrl(config.repo_url) === 'string') return []
@@ -72,4 +74,40 @@ export async function repositoryViolations(
   return [
     violation('source_config.repo_url', `Must be a repository that the integration '${integration.name}' reaches.`),
   ]
+}
+
+type Key = [owner: string, name: string, url: string]
+
+const keyShape = z.tuple([z.string(), z.string(), z.string()])
+
+/** Names in a directory may differ only in case, so the URL makes the order total. */
+const keyOf = ({ owner, name, url }: Repository): Key => [owner.toLowerCase(), name.toLowerCase(), url]
+
+export const repositoryCursor = (repository: Repository): string => encodeCursor(keyOf(repository))
+
+/** Keeps repositories with `search` in `owner/name`, ignoring case. */
+export function searchRepositories(all: readonly Repository[], search: string | null | undefined): Repository[] {
+  const searched = search?.trim().toLowerCase() ?? ''
+  return all.filter(({ owner, name }) => `${owner}/${name}`.toLowerCase().includes(searched))
+}
+
+/** Throws ValidationError for a bad size or cursor. */
+export function windowRepositories(all: readonly Repository[], window: Window): Slice<Repository> {
+  const { take, backward } = windowSize(window)
+  const after = boundary(window.after, 'after')
+  const before = boundary(window.before, 'before')
+  const inside = all
+    .filter((one) => (!after || compare(keyOf(one), after) > 0) && (!before || compare(keyOf(one), before) < 0))
+    .sort((a, b) => compare(keyOf(a), keyOf(b)))
+  if (backward) inside.reverse()
+  return cut(window, inside.slice(0, take + 1))
+}
+
+function boundary(cursor: string | null | undefined, name: string): Key | null {
+  return cursor ? decodeCursor(cursor, keyShape, ['query', name]) : null
+}
+
+function compare(a: Key, b: Key): number {
+  const at = a.findIndex((part, i) => part !== b[i])
+  return at < 0 ? 0 : a[at]! < b[at]! ? -1 : 1
 }

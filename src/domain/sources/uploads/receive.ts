@@ -1,10 +1,10 @@
-/** Receives an upload when the storage is this server's own. The signature in the URL is the credential. */
+/** Receives an upload when the storage is this server's own. The signature in the URL is the credential for one object. */
 
+import type { KeyRing } from '../../crypto/keyring.ts'
 import { ConflictError, DomainError, ForbiddenError, ValidationError } from '../../errors/errors.ts'
 import { MAX_TARBALL_BYTES, type Received, type StoredObject } from '../../ports/tarball-storage.ts'
 import { toDelete } from '../../repositories/locks.ts'
 import type { Core } from '../../transaction/context.ts'
-import { isSigned } from './signature.ts'
 
 export interface UploadRequest {
   objectPath: string
@@ -88,4 +88,16 @@ function requireMagic(head: Buffer): void {
 
 function tooLarge(): DomainError {
   return new DomainError('PAYLOAD_TOO_LARGE', `The tarball is larger than ${MAX_TARBALL_BYTES} bytes (200 MB).`)
+}
+
+const PURPOSE = 'upload'
+const signedText = (objectPath: string, expires: number) => `PUT\n${objectPath}\n${expires}`
+
+/** `expires`: seconds since 1970 */
+export function signUpload(keyring: KeyRing, objectPath: string, expires: number): string {
+  return keyring.sign(PURPOSE, signedText(objectPath, expires))
+}
+
+function isSigned(keyring: KeyRing, objectPath: string, expires: number, signature: string): boolean {
+  return keyring.verify(PURPOSE, signedText(objectPath, expires), signature)
 }

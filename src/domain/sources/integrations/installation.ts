@@ -1,15 +1,38 @@
-/**
- * Handles the callback of an app installation. The state identifies workspace and person; the id proves nothing (../README.md).
- */
+/** Installs the app: starts at the provider's page, ends at its callback. The `state` identifies workspace and person (../README.md). */
+
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
-import { hashState } from '../../crypto/oauth-state.ts'
+import { hashState, newState } from '../../crypto/oauth-state.ts'
 import { ConflictError, ForbiddenError, NotFoundError } from '../../errors/errors.ts'
 import { changedFields } from '../../parsing/changed-fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import type { GitProvider, ProviderInstallation } from '../../ports/git-provider.ts'
-import { type Core, type Tx, transaction } from '../../transaction/context.ts'
+import { requireRole } from '../../transaction/access.ts'
+import { type Core, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { requireGitProvider } from './find.ts'
+
+/** Time that a person has to finish. */
+const VALID_MINUTES = 15
+
+export const startInput = z.object({})
+
+/** Returns the provider's page to install the app. The URL leads back to the callback once, until `expiresAt`. Role: admin. Throws ConflictError, ProviderUnavailableError. */
+export async function startInstallation(
+  ctx: RequestContext,
+  raw: RawInput,
+): Promise<{ installUrl: string; expiresAt: Date }> {
+  requireRole(ctx, 'admin')
+  parse(startInput, raw)
+  const provider = requireGitProvider(ctx)
+  const state = newState()
+  const installUrl = await provider.installUrl(state, ctx.client?.gone)
+  const [made] = await ctx.db.$queryRaw<[{ expires_at: Date }]>`
+    WITH purged AS (DELETE FROM install_states WHERE expires_at < now())
+    INSERT INTO install_states (hash, workspace_id, subject, expires_at)
+    VALUES (${hashState(state)}, ${ctx.workspace.id}::uuid, ${ctx.actor.subject}, now() + make_interval(mins => ${VALID_MINUTES}::int))
+    RETURNING expires_at`
+  return { installUrl, expiresAt: made.expires_at }
+}
 
 /** Tolerance for a provider's clock that is behind. */
 const CLOCK_SKEW_MS = 60_000
@@ -34,7 +57,7 @@ interface InstallState {
 }
 
 /**
- * Idempotent. Restores a removed integration, also for its deployments. Throws ForbiddenError for an invalid state or an unproven
+ * Handles the callback; its installation id proves nothing. Idempotent. Restores a removed integration, also for its deployments. Throws ForbiddenError for an invalid state or an unproven
  * installation, NotFoundError, ConflictError, ProviderUnavailableError.
  */
 export async function finishInstallation(core: Core, raw: RawInput, signal?: AbortSignal): Promise<Integration> {

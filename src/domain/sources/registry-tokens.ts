@@ -1,9 +1,47 @@
-/** The registry's token endpoint: grants the requested scopes that the push token in the password also has. */
+/** Tokens of the container registry: push tokens for deployments, and the registry's token endpoint. */
+
 import { z } from 'zod'
-import { DomainError, UnauthenticatedError } from '../../errors/errors.ts'
-import { parse, type RawInput } from '../../parsing/parse.ts'
-import { coversRepository, type RegistryAccess, type VerifiedToken } from '../../ports/registry.ts'
-import type { Core } from '../../transaction/context.ts'
+import { ConflictError, DomainError, NotFoundError, UnauthenticatedError } from '../errors/errors.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { coversRepository, type RegistryAccess, repositoryOf, type VerifiedToken } from '../ports/registry.ts'
+import { refuseDeleted } from '../repositories/locks.ts'
+import { liveDeployment, requireRole } from '../transaction/access.ts'
+import type { Core, RequestContext } from '../transaction/context.ts'
+import { deploymentPath } from '../values/shapes.ts'
+
+export const pushTokenInput = z.object({ path: deploymentPath })
+
+/** long enough for a large image */
+const PUSH_TOKEN_SECONDS = 15 * 60
+
+export interface PushToken {
+  /** secret: never log it */
+  token: string
+  /** `host/repository`: append `:tag`, or `/name:tag` for a repository below */
+  registryUrl: string
+}
+
+/** Role: deployer. Throws ConflictError for other sources, a deleted deployment, or without a configured registry. */
+export async function createPushToken(ctx: RequestContext, raw: RawInput): Promise<PushToken> {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(pushTokenInput, raw)
+  const id = path.deployment_id
+  const deployment = await ctx.db.deployment.findFirst({ where: { id, ...liveDeployment(ctx) } })
+  if (!deployment) throw new NotFoundError('Deployment', id)
+  refuseDeleted(deployment)
+  if (deployment.source !== 'internal_container')
+    throw new ConflictError(
+      `Only for internal_container sources; the source of deployment ID ${id} is ${deployment.source}.`,
+    )
+  const { registry } = ctx
+  if (!registry)
+    throw new ConflictError(
+      'No container registry is configured here: set REGISTRY_URL, REGISTRY_TOKEN_KEY and REGISTRY_TOKEN_CERTIFICATE.',
+    )
+  const repository = repositoryOf(deployment)
+  const token = await registry.sign(ctx.actor.subject, [{ repository, actions: ['pull', 'push'] }], PUSH_TOKEN_SECONDS)
+  return { token, registryUrl: `${registry.host}/${repository}` }
+}
 
 const oneOrMore = z.preprocess((raw) => (typeof raw === 'string' ? [raw] : raw), z.array(z.string()).optional())
 

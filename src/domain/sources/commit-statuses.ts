@@ -1,9 +1,9 @@
 /** Reports revisions' statuses as commit statuses. A trigger queues them, so an unavailable provider delays no deployment. */
-import { Prisma } from '../../../generated/prisma/client.ts'
-import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
-import { toDeleteOrSkip } from '../../repositories/locks.ts'
-import type { Core } from '../../transaction/context.ts'
-import { commitStatus } from './commit-status.ts'
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import { type GitProvider, type NewCommitStatus, ProviderUnavailableError } from '../ports/git-provider.ts'
+import { toDeleteOrSkip } from '../repositories/locks.ts'
+import type { Core } from '../transaction/context.ts'
 
 const CONCURRENCY = 6
 /** Longer than the timeout of a call to the provider. */
@@ -97,4 +97,53 @@ async function postpone(core: Core, due: QueuedStatus): Promise<void> {
 async function release(core: Core, { revisionId }: QueuedStatus, more: Prisma.Sql): Promise<void> {
   await core.db.$executeRaw`
     UPDATE commit_statuses SET taken_until = NULL ${more} WHERE revision_id = ${revisionId}::uuid`
+}
+
+/** limit of the provider */
+const MAX_DESCRIPTION_LENGTH = 140
+
+/** status → [state, description for revisions without a message] */
+const STATES: Record<RevisionStatus, [NewCommitStatus['state'], string]> = {
+  CREATING: ['pending', 'Preparing the deployment'],
+  QUEUED: ['pending', 'Waiting for its turn'],
+  AWAITING_BUILD: ['pending', 'Waiting for a worker to build it'],
+  BUILDING: ['pending', 'Building'],
+  AWAITING_DEPLOY: ['pending', 'Built, waiting for a worker to deploy it'],
+  DEPLOYING: ['pending', 'Deploying'],
+  DEPLOYED: ['success', 'Deployed'],
+  CREATE_FAILED: ['failure', 'Preparing failed'],
+  BUILD_FAILED: ['failure', 'The build failed'],
+  DEPLOY_FAILED: ['failure', 'The deploy failed'],
+  // not the commit's fault, but the commit does not run
+  SKIPPED: ['error', 'Skipped: a newer revision took its place'],
+  INTERRUPTED: ['error', 'Interrupted'],
+  UNKNOWN: ['error', 'Its state is unknown'],
+}
+
+interface RevisionToReport {
+  id: string
+  status: RevisionStatus
+  statusMessage: string | null
+  deployment: { id: string; name: string; customUrl: string | null }
+}
+
+/** `publicUrl`: of this server, without a trailing slash. */
+export function commitStatus({ id, status, statusMessage, deployment }: RevisionToReport, publicUrl: string) {
+  const [state, description] = STATES[status]
+  const revisionUrl = `${publicUrl}/v2/deployments/${deployment.id}/revisions/${id}`
+  return {
+    state,
+    context: `pilothouse/${deployment.name}`,
+    description: shorten(statusMessage ?? description),
+    targetUrl: (state === 'success' && deployment.customUrl) || revisionUrl,
+  } satisfies NewCommitStatus
+}
+
+/** Returns the first line, because the others are output, cut to the limit. */
+function shorten(message: string): string {
+  const line = message.trim().split('\n')[0]!.trim()
+  // without half of a surrogate pair
+  return line.length <= MAX_DESCRIPTION_LENGTH
+    ? line
+    : `${line.slice(0, MAX_DESCRIPTION_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }

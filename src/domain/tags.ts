@@ -1,17 +1,18 @@
 /** The tags of a workspace and its deployments. Setting a deployment's tags replaces all of them and creates missing ones. */
 import { z } from 'zod'
-import type { Tag } from '../../generated/prisma/client.ts'
-import { requireVersion } from '../errors/precondition.ts'
-import { newestFirst } from '../paging/newest-first.ts'
-import { cut, type Slice, type Window } from '../paging/paging.ts'
-import { printableName } from '../parsing/fields.ts'
-import { parse } from '../parsing/parse.ts'
-import { edit } from '../repositories/deployment.ts'
-import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
-import { actorOf, requireRole, tenant } from '../transaction/access.ts'
-import type { RequestContext, Tx } from '../transaction/context.ts'
-import { type Written, writeVerb } from '../transaction/read-back.ts'
-import { deploymentPath } from '../values/shapes.ts'
+import type { Tag } from '../generated/prisma/client.ts'
+import { requireVersion } from './errors/precondition.ts'
+import type { Window } from './paging/paging.ts'
+import { printableName } from './parsing/fields.ts'
+import { parse } from './parsing/parse.ts'
+import { type CountedSlice, type Reading, readNewest } from './query-engine/reading.ts'
+import { edit } from './repositories/deployment.ts'
+import { type LockedDeployment, lockDeployment, refuseDeleted } from './repositories/locks.ts'
+import { actorOf, requireRole, tenant } from './transaction/access.ts'
+import type { RequestContext, Tx } from './transaction/context.ts'
+import { type Written, writeVerb } from './transaction/read-back.ts'
+import { resource } from './transaction/resource.ts'
+import { deploymentPath } from './values/shapes.ts'
 
 const tag = z.object({ key: printableName, value: printableName }).meta({ id: 'DeploymentTag' })
 
@@ -75,15 +76,16 @@ async function findOrCreateTags(ctx: RequestContext, tx: Tx, pairs: readonly Pai
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Newest first. The filter `tag_value_ids` takes these ids. Role: viewer. */
-export async function windowTags(ctx: RequestContext, window: Window): Promise<Slice<Tag>> {
-  requireRole(ctx, 'viewer')
-  const { keyset, ...page } = newestFirst(window)
-  return cut(window, await ctx.db.tag.findMany({ where: { ...tenant(ctx), ...keyset }, ...page }))
-}
+/** The filter `tag_value_ids` takes their ids. */
+export const tags = resource<Tag>({ name: 'Tag', table: (sql) => sql.tag, visible: tenant })
 
-/** Role: viewer. */
-export async function countTags(ctx: RequestContext): Promise<number> {
+/** A compiled read of a window, and with `counts` of its total. Role: viewer. Throws what readNewest() throws. */
+export async function readTags(
+  ctx: RequestContext,
+  reading: Reading,
+  window: Window,
+  counts: boolean,
+): Promise<CountedSlice> {
   requireRole(ctx, 'viewer')
-  return ctx.db.tag.count({ where: tenant(ctx) })
+  return readNewest(ctx, reading, 'Tag', window, counts)
 }

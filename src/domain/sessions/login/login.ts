@@ -1,12 +1,29 @@
-/** Finishes a login: reads the person's claims and returns the code that opens their session. */
+/** A login at the organization's provider: begins with a URL and a sealed state, ends with the code that opens a session. */
 
 import { findTenancy } from '../../keys/identity.ts'
 import { personName, readPerson } from '../../keys/person-claims.ts'
 import type { Core } from '../../transaction/context.ts'
 import { issueSessionCode } from '../issue-code.ts'
-import { CALLBACK_PATH } from './begin.ts'
 import { LoginError, throwLoginError } from './error.ts'
-import { openLogin } from './state.ts'
+import { newLogin, openLogin, sealLogin } from './state.ts'
+
+/** Redirect URI, below PUBLIC_URL. */
+export const CALLBACK_PATH = '/v2/sessions/oidc/callback'
+
+interface BegunLogin {
+  url: string
+  state: string
+  /** cookie value for this browser only; useless without `state` */
+  sealed: string
+}
+
+/** Throws LoginError. */
+export async function beginLogin(core: Core): Promise<BegunLogin> {
+  if (!core.login) throw new LoginError('not_configured')
+  const login = newLogin(core.clock())
+  const url = await core.login.authorizationUrl(core.publicUrl() + CALLBACK_PATH, login).catch(throwLoginError)
+  return { url, state: login.state, sealed: sealLogin(core, login) }
+}
 
 /** Short, because the page exchanges the code as soon as it loads. */
 export const CODE_SECONDS = 60

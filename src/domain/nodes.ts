@@ -1,9 +1,20 @@
-/** Finds the type of the resource that an id belongs to. Ids are UUIDs, unique over all tables, so one query suffices. */
+/** Finds and reads resources of any type by id, limited to the tenant. */
 
-import { hasListeners } from '../listeners/plan-entitlement.ts'
-import { uuid } from '../parsing/fields.ts'
-import { requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import { keys } from './keys/list.ts'
+import { hasListeners } from './listeners/plan-entitlement.ts'
+import { listeners } from './listeners/read.ts'
+import { connections } from './oauth/connections/list.ts'
+import { providers } from './oauth/provider-access.ts'
+import { tokens } from './oauth/tokens/list.ts'
+import { uuid } from './parsing/fields.ts'
+import { sessions } from './sessions/read.ts'
+import { integrations } from './sources/integrations/find.ts'
+import { tags } from './tags.ts'
+import { liveDeployment, requireRole, tenant } from './transaction/access.ts'
+import type { RequestContext } from './transaction/context.ts'
+import type { Selection } from './transaction/read-back.ts'
+import { type Resource, resource } from './transaction/resource.ts'
+import { workspaces } from './workspaces/read.ts'
 
 export type NodeType =
   | 'Organization'
@@ -58,3 +69,40 @@ export async function identifyNodes(ctx: RequestContext, ids: readonly string[])
       WHERE c.workspace_id = own.id AND t.subject = ${ctx.actor.subject}`
   return new Map(rows.map((row) => [row.id, row.type]))
 }
+
+const deployments = resource<Row>({ name: 'Deployment', table: (sql) => sql.deployment, visible: liveDeployment })
+const revisions = resource<Row>({
+  name: 'Revision',
+  table: (sql) => sql.revision,
+  visible: (ctx) => ({ deployment: liveDeployment(ctx) }),
+})
+const organizations = resource<Row>({
+  name: 'Organization',
+  table: (sql) => sql.organization,
+  visible: ({ workspace }) => ({ id: workspace.organizationId }),
+})
+const tracingProjects = resource<Row>({ name: 'Tracing project', table: (sql) => sql.tracingProject, visible: tenant })
+
+interface Row {
+  id: string
+}
+
+const RESOURCES: Record<NodeType, Pick<Resource<Row>, 'byIds'>> = {
+  Organization: organizations,
+  Workspace: workspaces,
+  Deployment: deployments,
+  Revision: revisions,
+  Listener: listeners,
+  TracingProject: tracingProjects,
+  Tag: tags,
+  GitIntegration: integrations,
+  ApiKey: keys,
+  Session: sessions,
+  OAuthProvider: providers,
+  OAuthToken: tokens,
+  AgentLink: connections,
+}
+
+/** `identifyNodes` has checked the role. `selection`: Prisma's select or include; ignored for API keys and sessions. */
+export const readNodes = (ctx: RequestContext, type: NodeType, ids: readonly string[], selection: Selection) =>
+  RESOURCES[type].byIds(ctx, ids, selection)
