@@ -1,8 +1,7 @@
 /** Opens the migrated database and the domain core, for the server and the command line. */
 import type { Logger } from 'pino'
 import { createGitProvider } from '../adapters/git-provider/create-git-provider.ts'
-import { createLazyLogin } from '../adapters/oauth/create-login.ts'
-import { createOAuthClient } from '../adapters/oauth/create-oauth-client.ts'
+import { createLazyLogin, createOAuthClient } from '../adapters/oauth/create.ts'
 import { createRegistry } from '../adapters/registry/create-registry.ts'
 import { createStorage } from '../adapters/storage/create-storage.ts'
 import { supervisorLives } from '../dataplane/process/processes/supervisor-locks.ts'

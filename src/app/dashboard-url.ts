@@ -3,7 +3,7 @@
  * fragment, which is never sent or logged. It works once, for 10 minutes, and is only shown on a terminal or on request.
  */
 
-import { issueSessionCode } from '../domain/sessions/issue-code.ts'
+import { issueSessionCode } from '../domain/sessions/open.ts'
 import type { Core } from '../domain/transaction/context.ts'
 
 const CODE_TTL_SECONDS = 600

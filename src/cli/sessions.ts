@@ -1,7 +1,7 @@
 /** `sessions list`, `sessions revoke`: the dashboard's sessions, for operators of the server's machine. */
 import { z } from 'zod'
-import { endSession } from '../domain/sessions/revoke.ts'
 import {
+  endSession,
   SESSION_VIEW,
   type SessionView,
   sessionActor,
@@ -10,7 +10,7 @@ import {
   sessionRole,
 } from '../domain/sessions/session.ts'
 import { transaction } from '../domain/transaction/context.ts'
-import { COMMAND_LINE } from '../domain/values/event-actor.ts'
+import { COMMAND_LINE } from '../domain/values/event-types.ts'
 import { withCore } from './core.ts'
 import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 

@@ -1,8 +1,8 @@
 /** `workspaces create`, `workspaces list`: the tenants of this installation. */
 import { printableName } from '../domain/parsing/fields.ts'
 import { transaction } from '../domain/transaction/context.ts'
-import { COMMAND_LINE } from '../domain/values/event-actor.ts'
-import { insertWorkspace } from '../domain/workspaces/create.ts'
+import { COMMAND_LINE } from '../domain/values/event-types.ts'
+import { insertWorkspace } from '../domain/workspaces.ts'
 import { selectOrganization, withCore } from './core.ts'
 import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 

@@ -1,20 +1,19 @@
 /** Finds and reads resources of any type by id, limited to the tenant. */
 
-import { keys } from './keys/list.ts'
-import { hasListeners } from './listeners/plan-entitlement.ts'
-import { listeners } from './listeners/read.ts'
-import { connections } from './oauth/connections/list.ts'
+import { keys } from './keys/key.ts'
+import { hasListeners, listeners } from './listeners/read.ts'
 import { providers } from './oauth/provider-access.ts'
-import { tokens } from './oauth/tokens/list.ts'
+import { connections } from './oauth/tokens/connections.ts'
+import { tokens } from './oauth/tokens/token.ts'
 import { uuid } from './parsing/fields.ts'
-import { sessions } from './sessions/read.ts'
-import { integrations } from './sources/integrations/find.ts'
+import { sessions } from './sessions/session.ts'
+import { integrations } from './sources/integrations/integrations.ts'
 import { tags } from './tags.ts'
 import { liveDeployment, requireRole, tenant } from './transaction/access.ts'
 import type { RequestContext } from './transaction/context.ts'
-import type { Selection } from './transaction/read-back.ts'
+import type { Selection } from './transaction/once.ts'
 import { type Resource, resource } from './transaction/resource.ts'
-import { workspaces } from './workspaces/read.ts'
+import { workspaces } from './workspaces.ts'
 
 export type NodeType =
   | 'Organization'

@@ -1,7 +1,7 @@
 /** The tags of a workspace and its deployments. Setting a deployment's tags replaces all of them and creates missing ones. */
 import { z } from 'zod'
 import type { Tag } from '../generated/prisma/client.ts'
-import { requireVersion } from './errors/precondition.ts'
+import { requireVersion } from './errors/errors.ts'
 import type { Window } from './paging/paging.ts'
 import { printableName } from './parsing/fields.ts'
 import { parse } from './parsing/parse.ts'
@@ -10,7 +10,7 @@ import { edit } from './repositories/deployment.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from './repositories/locks.ts'
 import { actorOf, requireRole, tenant } from './transaction/access.ts'
 import type { RequestContext, Tx } from './transaction/context.ts'
-import { type Written, writeVerb } from './transaction/read-back.ts'
+import { type Written, writeVerb } from './transaction/once.ts'
 import { resource } from './transaction/resource.ts'
 import { deploymentPath } from './values/shapes.ts'
 

@@ -52,13 +52,11 @@ export const FOLDERS: readonly Row[] = [
   ['domain/revision-diff', `${GROUND} domain/revisions domain/secrets`],
   ['domain/idempotency', `${GROUND} domain/secrets`],
   ['domain/sessions', `${GROUND} domain/keys`],
-  ['domain/sessions/login', `${GROUND} domain/keys domain/sessions`],
   ['domain/retention', `${GROUND} domain/idempotency domain/sessions`],
-  ['domain/workspaces', `${GROUND} domain/keys`],
   ['domain/listeners', `${GROUND} domain/keys domain/deployment-status`],
   ['domain/logs', `${GROUND} domain/protocol domain/revisions`],
-  ['domain/sources domain/sources/integrations domain/sources/uploads', GROUND],
-  ['domain/rollouts', `${GROUND} domain/revisions domain/deployment-status domain/sources/uploads`],
+  ['domain/sources domain/sources/integrations', GROUND],
+  ['domain/rollouts', `${GROUND} domain/revisions domain/deployment-status domain/sources`],
   ['domain/sources/webhooks', `${GROUND} domain/rollouts`],
   [
     'domain/claims',
@@ -70,19 +68,19 @@ export const FOLDERS: readonly Row[] = [
   ],
   [
     'domain/deployments',
-    `${GROUND} domain/revisions domain/rollouts domain/secrets domain/sources/* domain/deployment-status domain/workspaces`,
+    `${GROUND} domain/revisions domain/rollouts domain/secrets domain/sources domain/sources/* domain/deployment-status`,
   ],
   ['domain/oauth', GROUND],
   ['domain/oauth/tokens', `${GROUND} domain/oauth domain/keys`],
-  ['domain/oauth/connections domain/oauth/providers', `${GROUND} domain/oauth domain/oauth/tokens`],
+  ['domain/oauth/providers', `${GROUND} domain/oauth domain/oauth/tokens`],
   ['domain/oauth/authorizations', `${GROUND} domain/oauth domain/oauth/*`],
-  // tags, and resources of any type by id
+  // workspaces, tags, and resources of any type by id
   ['domain', 'domain/**'],
 
   // external systems, behind the domain's ports
   [
     'adapters/git-provider adapters/oauth adapters/registry adapters/storage',
-    `domain/ports ${BASE} domain/values domain/sources/uploads platform/*`,
+    `domain/ports ${BASE} domain/values domain/sources/uploads.ts platform/*`,
   ],
 
   // the data plane: it knows only the protocol of the control plane
@@ -169,7 +167,7 @@ export const FOLDERS: readonly Row[] = [
   ],
   [
     'api/rest',
-    `${BASE} domain/concurrency domain/transaction domain/sessions domain/sessions/login api/auth api/limits api/realtime api/response-cache api/sse api/rest/* platform/files`,
+    `${BASE} domain/concurrency domain/transaction domain/sessions api/auth api/limits api/realtime api/response-cache api/sse api/rest/* platform/files`,
   ],
   ['api/server', `${BASE} api/rest api/rest/framework platform/async platform/files platform/http platform/postgres`],
   [

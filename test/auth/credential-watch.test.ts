@@ -7,7 +7,7 @@ import {
   type WatchOptions,
 } from '../../src/api/auth/credential-watch.ts'
 import type { UnauthenticatedError } from '../../src/domain/errors/errors.ts'
-import { revokeKey } from '../../src/domain/keys/revoke.ts'
+import { revokeKey } from '../../src/domain/keys/manage.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'

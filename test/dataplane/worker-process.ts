@@ -1,6 +1,6 @@
 // A server with only the worker, to be killed. Arguments: the process runtime's options as JSON.
 import pino from 'pino'
-import { createOAuthClient } from '../../src/adapters/oauth/create-oauth-client.ts'
+import { createOAuthClient } from '../../src/adapters/oauth/create.ts'
 import { createStorage } from '../../src/adapters/storage/create-storage.ts'
 import { createSourceAccess } from '../../src/app/source-access.ts'
 import { createProcessRuntime } from '../../src/dataplane/process/runtime.ts'

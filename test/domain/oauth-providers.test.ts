@@ -1,12 +1,15 @@
 /** Exact numbers of statements for OAuth providers, and where their secret is read. */
 import { expect, test } from 'vitest'
-import { listConnections } from '../../src/domain/oauth/connections/list.ts'
-import { describeMissingSecret, openProviderAccess, providers } from '../../src/domain/oauth/provider-access.ts'
-import { createProvider } from '../../src/domain/oauth/providers/create.ts'
-import { deleteProvider } from '../../src/domain/oauth/providers/delete.ts'
-import { getProvider, listProviders } from '../../src/domain/oauth/providers/read.ts'
-import { updateProvider } from '../../src/domain/oauth/providers/update.ts'
-import { listTokens } from '../../src/domain/oauth/tokens/list.ts'
+import {
+  describeMissingSecret,
+  getProvider,
+  listProviders,
+  openProviderAccess,
+  providers,
+} from '../../src/domain/oauth/provider-access.ts'
+import { createProvider, deleteProvider, updateProvider } from '../../src/domain/oauth/providers/manage.ts'
+import { listConnections } from '../../src/domain/oauth/tokens/connections.ts'
+import { listTokens } from '../../src/domain/oauth/tokens/token.ts'
 import { countStatements } from '../support/database.ts'
 import { useDomain } from '../support/domain.ts'
 

@@ -4,8 +4,7 @@ import { expect, test } from 'vitest'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { compare, isSame, type Side } from '../../src/domain/revision-diff/compare.ts'
 import { durationsOf, type RevisionStep } from '../../src/domain/revisions/step-history.ts'
-import { fingerprintsOf } from '../../src/domain/secrets/fingerprints.ts'
-import { sealSecrets } from '../../src/domain/secrets/secret-set.ts'
+import { fingerprintsOf, sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import { effectiveSpec } from '../../src/domain/values/resource-spec.ts'
 
 const side = (over: Partial<Side['revision']> = {}, more: Partial<Side> = {}): Side => ({

@@ -1,6 +1,6 @@
 /** authenticate and wait, over REST and GraphQL: rights, validation and visibility. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { waitForAuthorization } from '../../src/domain/oauth/authorizations/wait.ts'
+import { waitForAuthorization } from '../../src/domain/oauth/authorizations/authorization.ts'
 import type { Notifier } from '../../src/platform/async/notifier.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'

@@ -5,7 +5,7 @@ import { generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLogin, type LoginSettings } from '../../src/adapters/oauth/login.ts'
 import type { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
-import { newLogin } from '../../src/domain/sessions/login/state.ts'
+import { newLogin } from '../../src/domain/sessions/login.ts'
 import { type ClientAuth, type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 
 const REDIRECT_URI = 'http://127.0.0.1:9/v2/sessions/oidc/callback'

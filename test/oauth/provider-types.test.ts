@@ -1,7 +1,7 @@
 /** Slack, Microsoft and Salesforce, according to their documentation. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
-import { scopeParameters, toStandardResponse } from '../../src/adapters/oauth/provider-types.ts'
+import { scopeParameters, toStandardResponse } from '../../src/adapters/oauth/token-response.ts'
 import type { ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
 import type { ProviderType } from '../../src/domain/values/oauth-provider.ts'
 import { startTokenEndpoint } from '../support/token-endpoint.ts'

@@ -10,7 +10,7 @@ import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSourceAccess } from '../../src/app/source-access.ts'
-import { removeUploads } from '../../src/domain/sources/uploads/remove.ts'
+import { removeUploads } from '../../src/domain/sources/uploads.ts'
 import { bodies, putStatus, type RestApp, restApp } from './support.ts'
 
 const TARBALL = gzipSync('as good as a tarball')

@@ -1,7 +1,7 @@
 /** How sessions end, who may see and end them, and what they never show. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRetention } from '../../src/domain/retention/retain.ts'
-import { issueSessionCode } from '../../src/domain/sessions/issue-code.ts'
+import { issueSessionCode } from '../../src/domain/sessions/open.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 import { asPage, type Browser, signIn } from './support.ts'

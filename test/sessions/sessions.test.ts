@@ -1,6 +1,6 @@
 /** Sessions (docs/api-rules.md#sessions): two halves, only for the server's own pages, with the rights and lifetime of a key. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { issueSessionCode } from '../../src/domain/sessions/issue-code.ts'
+import { issueSessionCode } from '../../src/domain/sessions/open.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { listener } from '../support/factories.ts'

@@ -2,14 +2,12 @@
 import * as oauth from 'oauth4webapi'
 import { type Account, type OAuthClient, OAuthFailure, type ProviderAccess } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { accountFromClaims } from './account.ts'
 import { readJsonObject, requireUsableStatus, toOAuthFailure } from './failure.ts'
 import type { ResolveHost } from './guarded-connect.ts'
 import { createOutbound, type Outbound } from './guarded-fetch.ts'
 import { registerForMcp } from './mcp-discovery.ts'
-import { scopeParameters } from './provider-types.ts'
 import { findEndpoints } from './server-metadata.ts'
-import { readTokenSet } from './token-response.ts'
+import { accountFromClaims, readTokenSet, scopeParameters } from './token-response.ts'
 
 /** A code can't be used twice, so the exchange waits longer for a slow provider. */
 const TIMEOUT_MS = { exchange: 30_000, revoke: 10_000, userinfo: 10_000 }

@@ -1,12 +1,100 @@
-/** Reads the response of a token endpoint. */
+/** Reads the response of a token endpoint and the account that it names. Known providers deviate from the standard (RFC 6749, 5.1 and 5.2). */
+
 import { decodeJwt } from 'jose'
 import { type AuthorizationServer, type Client, processGenericTokenEndpointResponse } from 'oauth4webapi'
 import { type Account, OAuthFailure, type TokenSet } from '../../domain/ports/oauth-client.ts'
-import type { ProviderType } from '../../domain/values/oauth-provider.ts'
-import { scope } from '../../domain/values/oauth-token.ts'
-import { accountFromClaims } from './account.ts'
+import { type ProviderType, scope } from '../../domain/values/oauth-provider.ts'
 import { readJsonObject, toOAuthFailure } from './failure.ts'
-import { accountFromResponse, toStandardResponse } from './provider-types.ts'
+
+const MAX_LENGTH = 255
+
+/** Claims of OpenID Connect (Core 5.1). Microsoft uses `upn` and `preferred_username` for accounts without a mailbox. */
+export function accountFromClaims(claims: Record<string, unknown>): Account | null {
+  const { sub, email, preferred_username, upn, name } = claims
+  return toAccount(sub, [email, preferred_username, upn, name])
+}
+
+/** Null: no usable id. The label is the first usable text, or else the id. */
+function toAccount(id: unknown, labels: readonly unknown[]): Account | null {
+  // a cut id could equal another account's
+  if (typeof id !== 'string' || id === '' || id.length > MAX_LENGTH || toPrintable(id) !== id) return null
+  const label = labels.map((text) => (typeof text === 'string' ? toPrintable(text) : '')).find((text) => text !== '')
+  return { id, label: label ?? id }
+}
+
+function toPrintable(text: string): string {
+  // cut first: the replacement then removes half of a surrogate pair
+  return text
+    .slice(0, MAX_LENGTH)
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+    .trim()
+}
+
+type Json = Record<string, unknown>
+
+/**
+ * The parameters that request scopes.
+ * - Slack: `scope` requests the app's own (bot) token. `user_scope`, separated by commas, requests the person's
+ *   (docs.slack.dev/authentication/installing-with-oauth).
+ * - Microsoft: returns a refresh token only with `offline_access` (learn.microsoft.com/entra/identity-platform/scopes-oidc).
+ * - Salesforce: standard. The caller must request its `refresh_token` scope, because orgs can forbid it and then refuse the
+ *   whole request.
+ */
+export function scopeParameters(type: ProviderType | null, scopes: readonly string[]): Record<string, string> {
+  if (type === 'slack') return scopes.length > 0 ? { user_scope: scopes.join(',') } : {}
+  const requested = type === 'microsoft' ? [...new Set([...scopes, 'offline_access'])] : scopes
+  return requested.length > 0 ? { scope: requested.join(' ') } : {}
+}
+
+/**
+ * Other names of `invalid_grant`: Slack's (docs.slack.dev/reference/methods/oauth.v2.access), GitHub's (docs.github.com,
+ * "Refreshing user access tokens"), Microsoft's (learn.microsoft.com/entra/identity-platform/v2-oauth2-auth-code-flow, "Error
+ * codes for token endpoint errors").
+ */
+const ENDED_GRANT_ERRORS = new Set(['invalid_refresh_token', 'bad_refresh_token', 'interaction_required'])
+
+/**
+ * Converts a token response to the standard form.
+ * - Slack reports errors as `ok: false` with status 200. A code exchange returns the person's token in `authed_user`, a refresh
+ *   at the top level. Its types `user` and `bot` are bearer tokens (docs.slack.dev/reference/methods/oauth.v2.access,
+ *   docs.slack.dev/authentication/using-token-rotation).
+ * - Microsoft omits `offline_access` from the granted scopes; the refresh token implies it.
+ */
+export function toStandardResponse(type: ProviderType | null, body: Json): Json {
+  if (typeof body.error === 'string' && ENDED_GRANT_ERRORS.has(body.error)) return { error: 'invalid_grant' }
+  if (type === 'slack') return fromSlack(body)
+  if (type === 'microsoft' && typeof body.refresh_token === 'string' && typeof body.scope === 'string')
+    return { ...body, scope: `${body.scope} offline_access` }
+  return body
+}
+
+function fromSlack(body: Json): Json {
+  if (body.ok === false) return { error: body.error }
+  const person = objectOf(body.authed_user)
+  const answer = typeof person.access_token === 'string' ? person : body
+  // a bot's token acts for no person and was not requested, so it is not passed on
+  if (answer.token_type === 'bot') return {}
+  return { ...answer, token_type: answer.token_type === 'user' ? 'bearer' : answer.token_type }
+}
+
+/**
+ * The account, for providers that name it in a special member. Null: unknown.
+ * - Slack: ids of people are unique only within a workspace (`team`); there is no name.
+ * - Salesforce: `id` is the identity URL of org and person (help.salesforce.com: OAuth 2.0 Web Server Flow, "id"). `known`: the
+ *   account of the id_token.
+ */
+function accountFromResponse(type: ProviderType | null, body: Json, known: Account | null): Account | null {
+  if (type === 'salesforce') return toAccount(body.id, [known?.label]) ?? known
+  if (type !== 'slack') return known
+  const team = objectOf(body.team)
+  const person = objectOf(body.authed_user).id
+  if (typeof team.id !== 'string' || typeof person !== 'string') return known
+  return toAccount(`${team.id}/${person}`, [typeof team.name === 'string' && `${person} (${team.name})`])
+}
+
+function objectOf(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {}
+}
 
 const EXPECTED_CONTENT = 'a token'
 

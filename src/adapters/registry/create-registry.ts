@@ -3,7 +3,7 @@ import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Registry } from '../../domain/ports/registry.ts'
 import { type Config, ConfigError } from '../../platform/config/config.ts'
 import { createImages } from './images.ts'
-import { readSigningKey } from './signing-key.ts'
+import { readSigningKey } from './token.ts'
 
 /** lifetime of a token for one API call */
 const API_SECONDS = 60

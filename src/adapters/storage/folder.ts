@@ -9,7 +9,7 @@ import path from 'node:path'
 import type { KeyRing } from '../../domain/crypto/keyring.ts'
 import { DomainError } from '../../domain/errors/errors.ts'
 import { ObjectChangedError, type StoredObject, type TarballStorage } from '../../domain/ports/tarball-storage.ts'
-import { signUpload } from '../../domain/sources/uploads/receive.ts'
+import { signUpload } from '../../domain/sources/uploads.ts'
 
 export interface FolderOptions {
   folder: string

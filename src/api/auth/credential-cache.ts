@@ -5,9 +5,8 @@
 
 import { identifyKey } from '../../domain/keys/identity.ts'
 import { identifySession } from '../../domain/sessions/identity.ts'
-import type { Actor } from '../../domain/transaction/access.ts'
+import type { Actor, Credential } from '../../domain/transaction/access.ts'
 import type { Core, Tenant } from '../../domain/transaction/context.ts'
-import type { Credential } from '../../domain/transaction/credential.ts'
 import { type Found, LookupCache } from './lookup-cache.ts'
 
 /**

@@ -4,8 +4,8 @@
  */
 
 import { UnauthenticatedError } from '../../domain/errors/errors.ts'
-import { type ActiveCredential, activeCredentials, type Queries } from '../../domain/keys/active-credentials.ts'
-import type { Caller, CredentialWatch } from '../../domain/transaction/credential.ts'
+import { type ActiveCredential, activeCredentials, type Queries } from '../../domain/keys/identity.ts'
+import type { Caller, CredentialWatch } from '../../domain/transaction/access.ts'
 import type { Log } from '../../platform/log/log.ts'
 
 export interface WatchOptions {

@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors.ts'
-import { candidateHashes } from '../../domain/sessions/halves.ts'
+import { candidateHashes } from '../../domain/sessions/open.ts'
 
 /** Name prefix of the cookies of all installations. The process runtime's proxy hides them from agents. */
 const COOKIE_PREFIX = 'pilothouse_'

@@ -6,8 +6,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { hashKey } from '../../domain/keys/key.ts'
 import type { RawInput } from '../../domain/parsing/parse.ts'
-import { hashToken } from '../../domain/sessions/halves.ts'
-import { type OpenedSession, openWithCode, openWithKey, type Proof, readProof } from '../../domain/sessions/open.ts'
+import {
+  hashToken,
+  type OpenedSession,
+  openWithCode,
+  openWithKey,
+  type Proof,
+  readProof,
+} from '../../domain/sessions/open.ts'
 import { RANKED_ROLES } from '../../domain/transaction/access.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Admission } from '../limits/admission.ts'

@@ -3,7 +3,7 @@
 import { readEventCursor, readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import { type EventScope, type LogSnapshot, readSnapshot, type StoredEvent } from '../../domain/events/read.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
-import type { EventActor } from '../../domain/values/event-actor.ts'
+import type { EventActor } from '../../domain/values/event-types.ts'
 import { beginStream } from './begin-stream.ts'
 import type { TopicHandle } from './feed.ts'
 import type { Relay } from './relay.ts'

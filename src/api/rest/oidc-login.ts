@@ -4,10 +4,16 @@
  */
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { DomainError } from '../../domain/errors/errors.ts'
-import { randomToken } from '../../domain/sessions/halves.ts'
-import { LoginError, type LoginErrorCode } from '../../domain/sessions/login/error.ts'
-import { beginLogin, CALLBACK_PATH, CODE_SECONDS, finishLogin } from '../../domain/sessions/login/login.ts'
-import { LOGIN_SECONDS } from '../../domain/sessions/login/state.ts'
+import {
+  beginLogin,
+  CALLBACK_PATH,
+  CODE_SECONDS,
+  finishLogin,
+  LOGIN_SECONDS,
+  LoginError,
+  type LoginErrorCode,
+} from '../../domain/sessions/login.ts'
+import { randomToken } from '../../domain/sessions/open.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import { cookieHeader, isSecure, ownCookieNames, readOwnCookies } from '../auth/session-halves.ts'
 import { bindingCookieOf } from '../auth/sign-in.ts'

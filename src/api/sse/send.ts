@@ -1,6 +1,6 @@
 /** Answers a request with a stream. It ends by itself, with its client, or with the caller's credential. */
 import type { ServerResponse } from 'node:http'
-import type { Caller, CredentialWatch } from '../../domain/transaction/credential.ts'
+import type { Caller, CredentialWatch } from '../../domain/transaction/access.ts'
 import type { Rendering } from '../realtime/frames.ts'
 import type { Stream } from '../realtime/stream.ts'
 import type { Heartbeat } from './heartbeat.ts'

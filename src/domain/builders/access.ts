@@ -9,8 +9,7 @@ import type { BuilderAccess } from '../protocol/builders.ts'
 import type { HeldClaim } from '../repositories/lease.ts'
 import type { Core } from '../transaction/context.ts'
 import type { Explanation } from '../values/explanation.ts'
-import { buildHeldUnderSql, returningLostTry } from './lease.ts'
-import type { BuilderScope } from './scope.ts'
+import { type BuilderScope, buildHeldUnderSql, returningLostTry } from './lease.ts'
 
 /** How long a call waits for a git provider that is down. */
 const MAX_WAIT_MS = 20_000

@@ -18,8 +18,7 @@ import { readSituation, settle } from '../rollouts/reconcile.ts'
 import { takeStep } from '../rollouts/steps.ts'
 import { type Core, type Tx, transaction } from '../transaction/context.ts'
 import { DEPLOYMENT_COLUMNS } from '../transaction/tables.ts'
-import { releaseBuild } from './lease.ts'
-import { type BuilderScope, builderScopeSql, builderSeen, wakeChannel } from './scope.ts'
+import { type BuilderScope, builderScopeSql, builderSeen, releaseBuild, wakeChannel } from './lease.ts'
 
 /**
  * Returns at most `max` builds; empty if there is none within `waitSeconds`. `signal`: the builder disconnected. `enter`:

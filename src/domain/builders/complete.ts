@@ -12,8 +12,7 @@ import type { BuilderCompleteRequest } from '../protocol/builders.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { offerAgain } from '../rollouts/builder-offers.ts'
 import { type Core, transaction } from '../transaction/context.ts'
-import { lockBuild, returningLostTry } from './lease.ts'
-import type { BuilderScope } from './scope.ts'
+import { type BuilderScope, lockBuild, returningLostTry } from './lease.ts'
 
 /** Whether the report counted. A repeated report gets the same answer. Throws ClaimLostError and ValidationError. */
 export function completeBuild(core: Core, scope: BuilderScope, request: BuilderCompleteRequest): Promise<boolean> {

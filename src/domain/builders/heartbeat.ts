@@ -8,8 +8,7 @@ import { progressOfRevisions } from '../revisions/progress.ts'
 import type { Core } from '../transaction/context.ts'
 import { MAX_MESSAGE_CHARS } from '../values/explanation.ts'
 import type { Reason } from '../values/reasons.ts'
-import { buildHeldSql, returnLostTries } from './lease.ts'
-import { type BuilderScope, builderSeen, wakeChannel } from './scope.ts'
+import { type BuilderScope, builderSeen, buildHeldSql, returnLostTries, wakeChannel } from './lease.ts'
 
 /** Answers for each claim in order. `signal` ends the wait. `enter`: takes a place to wait in; null: does not wait. */
 export async function heartbeatOfBuilds(

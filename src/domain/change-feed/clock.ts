@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { silentBefore } from '../deployment-status/status.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 import { type Core, type Statement, transaction } from '../transaction/context.ts'
-import { holderOf } from '../values/event-actor.ts'
+import { holderOf } from '../values/event-types.ts'
 
 /** Maximum length of a lease (domain/protocol). `lease_due_at` is never after its end. */
 const MAX_LEASE_SECONDS = 600

@@ -1,4 +1,5 @@
-/** Computes a holder's assignment (README.md): the revision to serve, and the next step, taken on its behalf. */
+/** Computes a holder's assignment (README.md): the revision to serve, the next step, taken on its behalf, and the artifacts to keep. */
+
 import type { Step as StepRow } from '../../generated/prisma/client.ts'
 import { StepKind } from '../../generated/prisma/enums.ts'
 import { WORK_COLUMNS } from '../protocol/answers.ts'
@@ -10,12 +11,49 @@ import { fail, isExhausted, statusWhenTaken, WORKER_LOST } from '../rollouts/pla
 import { readSituation, settle } from '../rollouts/reconcile.ts'
 import { takeStep } from '../rollouts/steps.ts'
 import type { Core, Tx } from '../transaction/context.ts'
-import { holderOf } from '../values/event-actor.ts'
+import { holderOf } from '../values/event-types.ts'
 import { asReported } from '../values/explanation.ts'
 import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
 import type { SecretReference } from '../values/shapes.ts'
-import { keptArtifacts } from './artifacts.ts'
-import { type ClaimState, loadedAggregate } from './claim-state.ts'
+import { type ClaimState, KEPT_OLD_ARTIFACTS, loadedAggregate } from './claim-state.ts'
+
+/** Names of the artifacts to keep. `removedArtifacts`: those that this call forgot or lost. */
+function keptArtifacts(tx: Tx, { deployment, artifacts }: ClaimState, removedArtifacts: ReadonlySet<string>): string[] {
+  const ended = artifacts.filter(({ name, ended }) => ended && !removedArtifacts.has(name)).map(({ name }) => name)
+  const known = loadedAggregate(tx, deployment).revisions.flatMap(({ artifact }) => artifact ?? [])
+  return [...new Set([...ended, ...known])]
+}
+
+/** Stores the artifact of a successful build, also for waiting revisions of the same source, which then need no build. */
+export function recordArtifact(tx: Tx, { deployment }: ClaimState, revisionId: string, artifact: string | null): void {
+  const { revisions } = loadedAggregate(tx, deployment)
+  const built = revisions.find(({ id }) => id === revisionId)!
+  const source = built.basedOnId ?? built.id
+  for (const { id, basedOnId, artifact: own, status } of revisions) {
+    const waits = basedOnId === source && own === null && (status === 'CREATING' || status === 'QUEUED')
+    if (id === revisionId || waits) tx.unit.update('revision', id, { artifact })
+  }
+}
+
+/** Forgets the artifact of a revision after its holder lost it. All revisions with it are built again. Returns its name. */
+export function forgetLostArtifact(tx: Tx, { deployment, siblings }: ClaimState, revisionId: string): string[] {
+  const lost = loadedAggregate(tx, deployment).revisions.find(({ id }) => id === revisionId)?.artifact
+  for (const id of siblings) tx.unit.update('revision', id, { artifact: null })
+  return lost ? [lost] : []
+}
+
+/** After a deploy, forgets all but five different artifacts (README.md) and returns the forgotten names. */
+export function pruneArtifacts(tx: Tx, { deployment, artifacts }: ClaimState, revisionId: string): string[] {
+  const deployed = loadedAggregate(tx, deployment).revisions.find(({ id }) => id === revisionId)!.artifact
+  const others = artifacts.filter(({ name }) => name !== deployed)
+  const before = others
+    .filter(({ deployedAt }) => deployedAt !== null)
+    .sort((a, b) => b.deployedAt!.getTime() - a.deployedAt!.getTime())
+  const kept = new Set(before.slice(0, deployed === null ? KEPT_OLD_ARTIFACTS + 1 : KEPT_OLD_ARTIFACTS))
+  const forgotten = others.filter((one) => !kept.has(one))
+  for (const { endedIds } of forgotten) for (const id of endedIds) tx.unit.update('revision', id, { artifact: null })
+  return forgotten.map(({ name }) => name)
+}
 
 const NOTHING: ReadonlySet<string> = new Set()
 const STEP_KINDS = Object.values(StepKind)

@@ -1,5 +1,4 @@
-/** Hands out claims: leases on deployments that need a holder. Workers never wait for each other (SKIP LOCKED). */
-
+/** Hands out claims: leases on deployments that need a holder, and releases them. Workers never wait for each other (SKIP LOCKED). */
 import { randomUUID } from 'node:crypto'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
@@ -7,16 +6,23 @@ import { longPoll } from '../../platform/async/long-poll.ts'
 import { databaseFailure } from '../errors/database-error.ts'
 import { ClaimLostError, ConflictError, DomainError } from '../errors/errors.ts'
 import type { Assignment, Claim, ClaimRequest } from '../protocol/protocol.ts'
-import { freeToLease, leased } from '../repositories/deployment.ts'
+import { freeToLease, leased, released, releasedAll } from '../repositories/deployment.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { BATCH_LOCK_TIMEOUT_MS, type LockedDeployment, lockedFrom } from '../repositories/locks.ts'
+import { returnStep } from '../rollouts/steps.ts'
 import { type Core, type Tx, transaction } from '../transaction/context.ts'
 import { DEPLOYMENT_COLUMNS } from '../transaction/tables.ts'
 import { assign, refusedKinds } from './assignment.ts'
-import { readClaimStates } from './claim-state.ts'
-import { type ClaimWork, forEachClaim, type Outcome, withoutHolderWakeups } from './claim-work.ts'
-import { listenerSeen, recordLapsedLease } from './liveness.ts'
-import { RELEASE } from './release.ts'
+import { loadedAggregate, readClaimStates } from './claim-state.ts'
+import {
+  type ClaimWork,
+  forEachClaim,
+  inOwnTransaction,
+  type Outcome,
+  unwrap,
+  withoutHolderWakeups,
+} from './claim-work.ts'
+import { listenerSeen, pauseStepsOfDeadHolder, recordLapsedLease, returningLostTry } from './liveness.ts'
 
 /**
  * Returns at most `max` claims (at most 100), each with its run and its step; empty if there is none within
@@ -159,4 +165,26 @@ async function lockAvailable(
   const name = `lock free deployments of ${scope.listenerId === null ? 'no' : 'a'} listener${refused.length > 0 ? ', some refused' : ''}`
   const rows = await tx.query<Deployment & { begunAt: Date }>({ name, text }, values)
   return rows.map(({ begunAt, ...row }) => ({ deployment: lockedFrom(row), begunAt }))
+}
+
+/** Releases a claim. The try of its running step does not count. Throws ClaimLostError. */
+export async function release(core: Core, scope: Scope, claim: HeldClaim): Promise<void> {
+  await returningLostTry(core, scope, claim, async () => unwrap(await inOwnTransaction(core, scope, claim, RELEASE)))
+}
+
+const RELEASE: ClaimWork<HeldClaim, void> = {
+  assigns: false,
+  async record(tx, { deployment }, { claimId }) {
+    const busyWith = loadedAggregate(tx, deployment).steps.find(({ id }) => id === deployment.busyStepId)
+    if (busyWith) returnStep(tx, busyWith, claimId)
+    released(tx, deployment)
+  },
+}
+
+/** Releases all leases of a dead holder, whose process is gone from this machine. */
+export async function releaseHolder(core: Core, scope: Scope, holder: string): Promise<void> {
+  await transaction(core, async (tx) => {
+    await pauseStepsOfDeadHolder(tx, scope, holder)
+    if ((await releasedAll(tx, scope, holder)) > 0) tx.wakeWorkers(scope.listenerId)
+  })
 }

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { takeSlot, tryTakeSlot } from '../concurrency/concurrency-limit.ts'
 import { ClaimLostError } from '../errors/errors.ts'
-import { refuseRevoked } from '../keys/revoke.ts'
+import { refuseRevoked } from '../keys/manage.ts'
 import { fromWire, type WireObject } from '../parsing/codec.ts'
 import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
@@ -15,12 +15,11 @@ import { raiseHeld } from '../repositories/deployment.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { requireListener } from '../transaction/access.ts'
 import type { Core, RequestContext } from '../transaction/context.ts'
-import { whileValid } from '../transaction/while-valid.ts'
-import { claim, giveBack } from './claim.ts'
+import { whileValid } from '../transaction/wait.ts'
+import { claim, giveBack, release, releaseHolder } from './claim.ts'
 import { complete } from './complete.ts'
 import { heartbeat } from './heartbeat.ts'
 import { appendLogs, appendOutput } from './output.ts'
-import { release, releaseHolder } from './release.ts'
 
 /** For the built-in worker, which has all deployments without a listener. */
 export function localControlPlane(core: Core): ControlPlane {

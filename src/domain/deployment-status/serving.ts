@@ -4,10 +4,9 @@
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Explanation } from '../values/explanation.ts'
-import { isTerminal } from '../values/lifecycle.ts'
+import { isTerminal, STATUS_WORDS } from '../values/lifecycle.ts'
 import { knownReason, type Reason } from '../values/reasons.ts'
 import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
-import { STATUS_WORDS } from '../values/status-words.ts'
 import { isSilent, lastSeenWhere, silentBefore } from './status.ts'
 
 export const SERVING_FIELDS = {

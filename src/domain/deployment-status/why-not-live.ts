@@ -4,7 +4,7 @@
  */
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { CHANGE_FIELDS, lastChangeOf } from '../values/deployment-change.ts'
-import { STATUS_WORDS } from '../values/status-words.ts'
+import { STATUS_WORDS } from '../values/lifecycle.ts'
 import { causeOf, firstLine, isServing, SERVING_FIELDS, whyNotServing } from './serving.ts'
 
 export const WHY_NOT_LIVE_FIELDS = {

@@ -1,7 +1,7 @@
 /** SELECTs of ids by indexes other than those of the list's orders. They contain every match, and often few other rows. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { silentBefore } from '../deployment-status/status.ts'
-import { hideFromPlanner } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/statements.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, isShort } from './filter.ts'
 

@@ -6,19 +6,16 @@ import { ConflictError, rejectIfAny, type Violation } from '../errors/errors.ts'
 import { parse } from '../parsing/parse.ts'
 import { insert } from '../repositories/deployment.ts'
 import { shareListener } from '../repositories/locks.ts'
-import { toBuild } from '../rollouts/base-revision.ts'
-import { rollOut } from '../rollouts/rollout.ts'
-import { originsAfter } from '../secrets/origins.ts'
+import { rollOut, toBuild } from '../rollouts/rollout.ts'
 import { secretViolations } from '../secrets/rules.ts'
-import { storeSecrets } from '../secrets/secret-set.ts'
+import { originsAfter, storeSecrets } from '../secrets/secret-set.ts'
 import { repositoryViolations } from '../sources/integrations/repositories.ts'
-import { unissuedViolations } from '../sources/uploads/tarball.ts'
+import { unissuedViolations } from '../sources/tarball.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
-import { type Written, writeVerb } from '../transaction/read-back.ts'
+import { type Written, writeVerb } from '../transaction/once.ts'
 import { buildColumns, revisionColumns } from '../values/revision-source.ts'
 import { createBody } from '../values/shapes.ts'
-import { findOrCreateTracingProject } from '../workspaces/tracing-project.ts'
 import {
   classViolations,
   contentViolations,
@@ -106,7 +103,7 @@ async function create(
       ...buildColumns(config),
       secretReferences: body.secret_references ?? null,
       secretSetId,
-      tracingProjectId: findOrCreateTracingProject(ctx, tx, body.name),
+      tracingProjectId: tracingProjectOf(ctx, tx, body.name),
       createdBy: ctx.actor.subject,
     },
     { listener, nameTaken },
@@ -118,4 +115,19 @@ async function create(
   const first = { ...revisionColumns(revision), sourceTarballPath: null, ...toBuild(deployment) }
   const revisionId = await rollOut(ctx, tx, deployment, first, { trigger: 'create', change: { what: 'CREATED' } })
   return { deploymentId: id, revisionId }
+}
+
+/** Finds or creates the tracing project of that name, which may be left from a deleted deployment. Returns the id of a new one. */
+function tracingProjectOf(ctx: RequestContext, tx: Tx, name: string): string {
+  const id = randomUUID()
+  const workspaceId = ctx.workspace.id
+  let isMade = false
+  const made = () => {
+    isMade = true
+  }
+  tx.unit.project({ id, workspaceId, name, made })
+  tx.emit(() =>
+    isMade ? { workspaceId, type: 'tracing_project.created', subjectId: id, actor: actorOf(ctx.actor) } : null,
+  )
+  return id
 }

@@ -3,8 +3,7 @@
  * the holder has torn the runtime down.
  */
 import { z } from 'zod'
-import { DomainError, ForbiddenError } from '../errors/errors.ts'
-import { type IfMatch, requireVersion } from '../errors/precondition.ts'
+import { DomainError, ForbiddenError, type IfMatch, requireVersion } from '../errors/errors.ts'
 import { queryBool, uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { deleted, notifyHolder } from '../repositories/deployment.ts'
@@ -16,7 +15,6 @@ import type { RequestContext, Tx } from '../transaction/context.ts'
 import { forItems, once, onceForItem } from '../transaction/once.ts'
 import { explain } from '../values/explanation.ts'
 import { deploymentPath } from '../values/shapes.ts'
-import { deleteTracingProject } from '../workspaces/tracing-project.ts'
 
 const options = {
   delete_tracing_project: queryBool.describe('Also delete the tracing project of the same name. Default: false.'),
@@ -118,4 +116,10 @@ async function abandonRuntime(ctx: RequestContext, tx: Tx, deployment: LockedDep
 function requireForce(ctx: RequestContext): void {
   if (ctx.actor.role !== 'admin')
     throw new ForbiddenError(`force needs the role admin; the credential has the role ${ctx.actor.role}.`)
+}
+
+async function deleteTracingProject(ctx: RequestContext, tx: Tx, id: string): Promise<void> {
+  const workspaceId = ctx.workspace.id
+  const { count } = await tx.sql.tracingProject.deleteMany({ where: { id, workspaceId } })
+  if (count > 0) tx.emit({ workspaceId, type: 'tracing_project.deleted', subjectId: id, actor: actorOf(ctx.actor) })
 }

@@ -4,7 +4,7 @@
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Window } from '../paging/paging.ts'
-import { hideFromPlanner } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/statements.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { candidates, idAmong, shortNameCondition } from './candidates.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'

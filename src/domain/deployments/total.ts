@@ -1,11 +1,10 @@
 /** Counts matching deployments, with a page or alone. Counts are bounded, and reused until the workspace changes (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { cacheVersionSql, changedSince, withoutLastSeen } from '../cache-version/version.ts'
-import { countedSql, EXACT_UP_TO, ofCounted, type Total } from '../paging/total.ts'
-import { TotalCache } from '../paging/total-cache.ts'
+import { countedSql, EXACT_UP_TO, ofCounted, type Total, TotalCache } from '../paging/total.ts'
 import type { Raw } from '../query-engine/rows.ts'
 import { extraOf, named, versionOf } from '../query-engine/statement.ts'
-import { hideFromPlanner } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/statements.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { Core, RequestContext } from '../transaction/context.ts'
 import { candidates, idAmong, MAX_DUPLICATES_PER_ID, shortNameCondition } from './candidates.ts'

@@ -132,3 +132,15 @@ export class ValidationError extends DomainError {
 export function rejectIfAny(violations: Violation[]): void {
   if (violations.length > 0) throw new ValidationError(violations)
 }
+
+export type IfMatch = readonly number[] | undefined // absent: any version
+
+/** Throws PreconditionFailedError. `kind`, `id`: as in NotFoundError. */
+export function requireVersion(
+  ifMatch: IfMatch,
+  kind: string,
+  id: string,
+  { editVersion }: { editVersion: number },
+): void {
+  if (ifMatch && !ifMatch.includes(editVersion)) throw new PreconditionFailedError(kind, id, editVersion)
+}

@@ -6,8 +6,14 @@ import { queryEnum, queryInt, queryList, queryText, queryTime } from '../parsing
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { ACTOR_KIND_WORDS, type ActorKind, DECIDING_KINDS } from '../values/event-actor.ts'
-import { EVENT_FAMILIES, EVENT_TYPE_WORDS, typesOf } from '../values/event-types.ts'
+import {
+  ACTOR_KIND_WORDS,
+  type ActorKind,
+  DECIDING_KINDS,
+  EVENT_FAMILIES,
+  EVENT_TYPE_WORDS,
+  typesOf,
+} from '../values/event-types.ts'
 import { deploymentPath, revisionPath } from '../values/shapes.ts'
 import { eventCursor, readEventCursor, refuseAhead, refuseExpired } from './cursor.ts'
 import { readRange } from './range.ts'

@@ -2,7 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Db } from '../transaction/context.ts'
-import { type ActorKind, DECIDING_KINDS } from '../values/event-actor.ts'
+import { type ActorKind, DECIDING_KINDS } from '../values/event-types.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
 export type { StoredEvent } from './row.ts'

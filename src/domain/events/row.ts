@@ -1,7 +1,7 @@
 /** A row of the event log, and the one list of columns that all readers use. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { ActorKind, EventActor } from '../values/event-actor.ts'
+import type { ActorKind, EventActor } from '../values/event-types.ts'
 
 /** `sequence` is gap-free per workspace, in commit order (docs/architecture.md#rules). */
 export interface StoredEvent {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
-import type { Query } from '../sql/prepared-statement.ts'
+import type { Query } from '../sql/statements.ts'
 import type { Db } from '../transaction/context.ts'
 import type { Entry } from '../transaction/idempotency.ts'
 

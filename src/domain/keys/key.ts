@@ -1,5 +1,11 @@
-/** Generates and hashes API keys (docs/api-rules.md#who-is-calling). */
+/** API keys: their text and hash, the rows that a caller may see, and the insert for the API, the bootstrap and the command line. */
 import { hash, randomBytes } from 'node:crypto'
+import type { ApiKey, Prisma } from '../../generated/prisma/client.ts'
+import type { Role } from '../../generated/prisma/enums.ts'
+import { RANKED_ROLES, requireRole } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
+import { resource } from '../transaction/resource.ts'
+import type { ActorRef } from '../values/event-types.ts'
 
 const KEY_PREFIX = 'cpk_'
 
@@ -13,6 +19,84 @@ export function hashKey(text: string): string {
 }
 
 /** The first characters, so people can tell keys apart. Fewer for a key that the operator chose, because it may be short. */
-export function displayPrefix(text: string): string {
+function displayPrefix(text: string): string {
   return text.slice(0, text.startsWith(KEY_PREFIX) ? 12 : 4)
+}
+
+export type KeyView = Omit<ApiKey, 'hash'>
+
+export const WITHOUT_HASH = { hash: true } as const
+
+export const KEY_ROLES = [...RANKED_ROLES, 'listener', 'agent', 'builder'] as const satisfies Role[]
+
+export interface NewKey {
+  organizationId: string
+  /** the workspace whose event log shows the key; also its only workspace, unless it is organization-wide */
+  workspaceId: string
+  organizationWide?: boolean
+  name: string
+  /** person or team that uses the key; absent: events show `name` */
+  owner?: string | null | undefined
+  role: (typeof KEY_ROLES)[number]
+  secretsRead?: boolean
+  /** required for the role `listener` and allowed only for it: a listener of the workspace */
+  listenerId?: string | null
+  /** required for the role `agent` and allowed only for it */
+  agentId?: string | null
+  expiresAt?: Date | null
+  /** subject of the creator; null: none */
+  createdBy: string | null
+  /** author of the event; absent: the system */
+  actor?: ActorRef
+  /** chosen by the operator; default: random */
+  text?: string
+}
+
+export interface IssuedKey {
+  row: KeyView
+  /** the key itself: shown once, never stored */
+  text: string
+}
+
+export async function issueKey(tx: Tx, key: NewKey): Promise<IssuedKey> {
+  const { text = generateKey(), workspaceId, organizationId, organizationWide, name, role, createdBy } = key
+  const row = await tx.sql.apiKey.create({
+    data: {
+      organizationId,
+      workspaceId: organizationWide ? null : workspaceId,
+      name,
+      owner: key.owner,
+      role,
+      secretsRead: key.secretsRead,
+      listenerId: key.listenerId,
+      agentId: key.agentId,
+      expiresAt: key.expiresAt,
+      createdBy,
+      prefix: displayPrefix(text),
+      hash: hashKey(text),
+    },
+    omit: WITHOUT_HASH,
+  })
+  tx.emit({ workspaceId, type: 'api_key.created', subjectId: row.id, actor: key.actor })
+  return { row, text }
+}
+
+export function visibleKeys(ctx: RequestContext): Prisma.ApiKeyWhereInput {
+  const { id, organizationId } = ctx.workspace
+  return { organizationId, OR: [{ workspaceId: id }, { workspaceId: null }] }
+}
+
+/** Includes revoked and expired keys. Role: admin. */
+export const keys = resource<KeyView>({
+  name: 'API key',
+  table: (sql) => sql.apiKey,
+  visible: visibleKeys,
+  check: (ctx) => requireRole(ctx, 'admin'),
+  view: { omit: WITHOUT_HASH },
+})
+
+/** The key of the call or of its session; null: neither has one. */
+export async function ownKey({ actor, db }: RequestContext): Promise<KeyView | null> {
+  if (actor.kind !== 'api_key') return null
+  return db.apiKey.findUnique({ where: { id: actor.subject }, omit: WITHOUT_HASH })
 }

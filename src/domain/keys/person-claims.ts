@@ -1,7 +1,7 @@
 /** Reads the claims about a person, from a JWT or from the organization's login (docs/api-rules.md#who-is-calling). */
 import { z } from 'zod'
 import { RANKED_ROLES } from '../transaction/access.ts'
-import { COMMAND_LINE_SUBJECT } from '../values/event-actor.ts'
+import { COMMAND_LINE_SUBJECT } from '../values/event-types.ts'
 
 const CLAIMS = {
   organization: 'org',

@@ -1,8 +1,7 @@
 /** The deployments of a listener: all that are not torn down, including those in deletion (docs/protocol.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ConflictError } from '../errors/errors.ts'
-import { newestFirst } from '../paging/newest-first.ts'
-import type { Window } from '../paging/paging.ts'
+import { newestFirst, type Window } from '../paging/paging.ts'
 import { type Total, totalsOf } from '../paging/total.ts'
 import { requireRole, tenant } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'

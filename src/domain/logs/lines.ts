@@ -4,7 +4,7 @@ import { type LogLine, Prisma } from '../../generated/prisma/client.ts'
 import { LogLevel, type LogType } from '../../generated/prisma/enums.ts'
 import { decodeCursor, encodeCursor } from '../paging/paging.ts'
 import { inColours } from '../protocol/line-styles.ts'
-import { escapeLike } from '../sql/like-pattern.ts'
+import { escapeLike } from '../sql/statements.ts'
 import type { Db } from '../transaction/context.ts'
 
 export interface Line extends LogLine {

@@ -1,14 +1,17 @@
-/** An OAuth provider: look-up and lock, credentials, redirect URI, published endpoints, and advice about its errors. */
+/** An OAuth provider: reads and lock, credentials, redirect URI, published endpoints, and advice about its errors. */
+
+import { z } from 'zod'
 import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import { seal, unseal } from '../crypto/encrypted-value.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
 import { NotFoundError } from '../errors/errors.ts'
 import { uuid } from '../parsing/fields.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
 import type { ProviderAccess, PublishedEndpoints } from '../ports/oauth-client.ts'
 import { toDelete } from '../repositories/locks.ts'
 import type { Core, RequestContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
-import type { AuthMethod, ProviderType } from '../values/oauth-provider.ts'
+import { type AuthMethod, type ProviderType, providerPath } from '../values/oauth-provider.ts'
 
 /** The tenant boundary of providers. Every query spreads it into its where-clause (docs/api-rules.md#who-is-calling). */
 export function ownProviders({ workspace }: Pick<RequestContext, 'workspace'>): { organizationId: string } {
@@ -117,3 +120,17 @@ const HINTS = new Map<string | null, string>([
 export function adminHint(error: string | null): string {
   return HINTS.get(error) ?? ''
 }
+
+export type ReadableProvider = Omit<OAuthProvider, 'clientSecret'>
+
+const WITHOUT_SECRET = { omit: { clientSecret: true } } as const
+
+export const getInput = z.object({ path: providerPath })
+
+export const getProvider = (ctx: RequestContext, raw: RawInput): Promise<ReadableProvider> =>
+  providers.get(ctx, () => parse(getInput, raw).path.provider_id, WITHOUT_SECRET)
+
+export const listInput = z.object({})
+
+export const listProviders = (ctx: RequestContext, raw: RawInput): Promise<ReadableProvider[]> =>
+  providers.all(ctx, () => parse(listInput, raw), WITHOUT_SECRET)

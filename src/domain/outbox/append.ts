@@ -1,9 +1,8 @@
 /** Appends the events of a transaction to the event log, numbered in commit order and without gaps (README.md). */
 
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { Query } from '../sql/prepared-statement.ts'
-import { type ActorRef, COMMAND_LINE_SUBJECT, SYSTEM } from '../values/event-actor.ts'
-import type { EventType } from '../values/event-types.ts'
+import type { Query } from '../sql/statements.ts'
+import { type ActorRef, COMMAND_LINE_SUBJECT, type EventType, SYSTEM } from '../values/event-types.ts'
 import { inSql, TERMINAL } from '../values/lifecycle.ts'
 import type { Reason } from '../values/reasons.ts'
 import type { AppendedEvent } from './event-lines.ts'

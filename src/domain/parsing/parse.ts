@@ -1,7 +1,6 @@
 /** Parses path, query and body of a call together, so one error reports all violations (docs/api-rules.md#errors). */
 import { z } from 'zod'
-import { rejectIfAny, ValidationError, type Violation } from '../errors/errors.ts'
-import type { IfMatch } from '../errors/precondition.ts'
+import { type IfMatch, rejectIfAny, ValidationError, type Violation } from '../errors/errors.ts'
 
 export interface RawInput {
   /** for a read with If-None-Match: whether the result differs from the caller's copy; a wait ends when it does */

@@ -2,8 +2,8 @@
 import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { type Model, TABLES } from '../../generated/tables.ts'
-import type { Query } from '../sql/prepared-statement.ts'
-import type { Selection } from '../transaction/read-back.ts'
+import type { Query } from '../sql/statements.ts'
+import type { Selection } from '../transaction/once.ts'
 import { type Raw, RowSelection, type Select } from './rows.ts'
 import { PlannedRead } from './statement.ts'
 

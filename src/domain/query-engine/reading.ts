@@ -1,8 +1,7 @@
 /** Reads pages with the query engine. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { TABLES } from '../../generated/tables.ts'
-import { newestFirstSql } from '../paging/newest-first.ts'
-import { cut, type Slice, type Window } from '../paging/paging.ts'
+import { cut, newestFirstSql, type Slice, type Window } from '../paging/paging.ts'
 import { countedSql, EXACT_UP_TO, exactly, type Total } from '../paging/total.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import type { Raw } from './rows.ts'

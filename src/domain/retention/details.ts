@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { toChangeOrSkip, toDeleteOrSkip } from '../repositories/locks.ts'
 import type { Core } from '../transaction/context.ts'
 import { TERMINAL } from '../values/lifecycle.ts'
-import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
+import { daysAgo, type HasTime, removeInBatches } from './log-lines.ts'
 
 const BATCH_ROWS = 1000
 

@@ -1,9 +1,17 @@
-/** Removes log lines by age, by number and after the teardown. It records each removal, for gap lines (README.md). */
+/** Removes old log lines, in small statements, so other transactions wait only shortly. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
 import type { Core } from '../transaction/context.ts'
-import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
+
+export type HasTime = () => boolean
+
+export const daysAgo = (days: number) => Prisma.sql`(now() - make_interval(days => ${days}::int))`
+
+/** Repeats `batch` while it removes `most` rows and there is time. `batch` returns how many rows it removed. */
+export async function removeInBatches(most: number, hasTime: HasTime, batch: () => Promise<number>): Promise<void> {
+  for (let removed = most; removed === most && hasTime(); ) removed = await batch()
+}
 
 /** About 50 ms per statement. */
 const BATCH_ROWS = 5000

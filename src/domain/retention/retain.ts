@@ -2,11 +2,19 @@
 
 import { Prisma } from '../../generated/prisma/client.ts'
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
-import { ENDED_SESSIONS, removeSessions } from '../sessions/remove.ts'
+import { ENDED_SESSIONS, removeSessions } from '../sessions/session.ts'
 import type { Core } from '../transaction/context.ts'
-import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
 import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts'
-import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, removeOldLines } from './log-lines.ts'
+import {
+  daysAgo,
+  type HasTime,
+  hasOldLines,
+  LINES_OF_TORN_DOWN,
+  limitLogs,
+  removeInBatches,
+  removeLinesOfTornDown,
+  removeOldLines,
+} from './log-lines.ts'
 
 /** The next round continues. */
 const ROUND_MS = 20_000

@@ -1,7 +1,7 @@
 /** Computes the differences between two revisions. Pure: for secrets, fingerprints suffice. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Revision } from '../../generated/prisma/client.ts'
-import type { SecretFingerprint } from '../secrets/fingerprints.ts'
+import type { SecretFingerprint } from '../secrets/secret-set.ts'
 import type { EffectiveSpec } from '../values/resource-spec.ts'
 import type { SecretReference } from '../values/shapes.ts'
 

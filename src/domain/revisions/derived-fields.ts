@@ -1,7 +1,7 @@
 /** The derived fields of a revision: their columns and functions. */
-import type { EventActor } from '../values/event-actor.ts'
-import { currentMessageOf } from '../values/status-words.ts'
-import { triggerOf } from '../values/trigger.ts'
+import type { EventActor } from '../values/event-types.ts'
+import { currentMessageOf } from '../values/lifecycle.ts'
+import { triggerOf } from '../values/revision-source.ts'
 import { type RolloutTimes, rolloutStartedAt } from './step-history.ts'
 
 const actorOf = (actor: unknown) => actor as EventActor | null

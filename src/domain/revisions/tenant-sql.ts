@@ -1,6 +1,6 @@
 /** The tenant boundary for revisions `d` in SQL: their deployments `o`. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { checkOnly, hideFromPlanner } from '../sql/hide-from-planner.ts'
+import { checkOnly, hideFromPlanner } from '../sql/statements.ts'
 
 export const REVISIONS_WITH_DEPLOYMENT = Prisma.raw('revisions d JOIN deployments o ON o.id = d.deployment_id')
 

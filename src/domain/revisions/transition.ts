@@ -5,7 +5,7 @@
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { ConflictError } from '../errors/errors.ts'
 import type { Tx } from '../transaction/context.ts'
-import type { ActorRef } from '../values/event-actor.ts'
+import type { ActorRef } from '../values/event-types.ts'
 import type { Explanation } from '../values/explanation.ts'
 import { canMove } from '../values/lifecycle.ts'
 import type { RuntimeConfig } from './runtime-config.ts'

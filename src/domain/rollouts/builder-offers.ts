@@ -1,4 +1,5 @@
-/** Offers BUILD steps to builders (docs/protocol.md#builders), who take them under a lease stored in the step. */
+/** Which builders a deployment has, and the offers of its BUILD steps to them. */
+
 import type { Step } from '../../generated/prisma/client.ts'
 import { notifyHolder } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
@@ -7,8 +8,36 @@ import { explainWait } from '../revisions/transition.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 import { type BuilderFacts, type Explanation, explain } from '../values/explanation.ts'
 import { isOpen } from '../values/lifecycle.ts'
-import { type Builders, buildersFor } from './available-builders.ts'
 import { wakeBuilders } from './steps.ts'
+
+/** A builder that has not called for this long gets no builds offered. */
+const BUILDER_SILENT_SECONDS = 90
+
+/** When a builder of the workspace last called; null: never. `workspace`: the workspace's id, as SQL. */
+const lastSeen = (workspace: string) => `(
+  SELECT max(k.builder_seen_at) FROM workspaces o JOIN api_keys k ON k.organization_id = o.organization_id
+  WHERE o.id = ${workspace} AND k.role = 'builder' AND (k.workspace_id IS NULL OR k.workspace_id = o.id)
+    AND k.builder_seen_at IS NOT NULL AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()))`
+
+/** A condition: a builder of the workspace called lately. `workspace`: as above. */
+export const builderAvailableSql = (workspace: string): string =>
+  `coalesce(${lastSeen(workspace)} > now() - interval '${BUILDER_SILENT_SECONDS} seconds', false)`
+
+const BUILDERS = {
+  name: 'builders of a workspace',
+  text: `
+    SELECT w.organization_id AS "organizationId", ${lastSeen('w.id')} AS "lastSeenAt", ${builderAvailableSql('w.id')} AS there
+    FROM workspaces w WHERE w.id = $1::uuid`,
+}
+
+export interface Builders extends BuilderFacts {
+  organizationId: string
+}
+
+export async function buildersFor(tx: Tx, { workspaceId }: { workspaceId: string }): Promise<Builders> {
+  const [row] = await tx.query<Builders>(BUILDERS, [workspaceId])
+  return row!
+}
 
 const NO_BUILDER_LEASE = { builderClaimId: null, builderHolder: null, builderLeaseExpiresAt: null } as const
 

@@ -1,21 +1,22 @@
 /** Redeploys a revision (docs/deployments.md#revisions-and-rollouts). A rollback is a redeploy of an older revision. */
 import { z } from 'zod'
-import { NotFoundError, NotRedeployableError } from '../errors/errors.ts'
-import { requireVersion } from '../errors/precondition.ts'
+import { NotFoundError, NotRedeployableError, requireVersion } from '../errors/errors.ts'
 import { parse } from '../parsing/parse.ts'
 import { moved, nextRollout } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment } from '../repositories/locks.ts'
 import { runtimeConfigOf } from '../revisions/runtime-config.ts'
 import { transition } from '../revisions/transition.ts'
-import { reuseTarball } from '../sources/uploads/tarball.ts'
-import { actorOf, requireRole } from '../transaction/access.ts'
-import type { Tx } from '../transaction/context.ts'
-import { type Written, writeVerb } from '../transaction/read-back.ts'
+import { reuseTarball } from '../sources/tarball.ts'
+import { actorOf, liveDeployment, requireRole } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
+import { type Written, writeVerb } from '../transaction/once.ts'
+import { missingPhrase } from '../values/explanation.ts'
+import { type Content, isTerminal, missingContent, needsBuild, STATUS_WORDS } from '../values/lifecycle.ts'
+import type { RevisionStatus } from '../values/row-types.ts'
 import { revisionPath } from '../values/shapes.ts'
 import { supersede } from './plan.ts'
 import { apply, readSituation, settle } from './reconcile.ts'
-import { requiredTarball, TARBALL_REMOVED, whyNotRedeployable } from './redeployable.ts'
 
 export const redeployInput = z.object({ path: revisionPath })
 
@@ -52,3 +53,55 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
   }
   return lockDeployment(ctx, path.deployment_id, work, parts)
 })
+
+type RevisionFields = Content & { status: RevisionStatus }
+
+/** The reason, as a clause; null: it can be redeployed unless its tarball was removed. Pure. */
+function whyNotRedeployable(revision: RevisionFields, deployment: { deletedAt: Date | null }): string | null {
+  if (deployment.deletedAt) return 'its deployment is being deleted'
+  if (!isTerminal(revision.status)) return `it ${STATUS_WORDS[revision.status]}`
+  const missing = missingContent(revision)
+  return missing && `it has nothing to build or run; it lacks ${missingPhrase(missing)}`
+}
+
+/** The path of the tarball that a redeploy needs; null: none. */
+const requiredTarball = (revision: RevisionFields): string | null =>
+  needsBuild(revision) ? revision.sourceTarballPath : null
+
+const TARBALL_REMOVED = 'its source tarball was removed; upload it again and make a new revision'
+
+const FIELDS = {
+  id: true,
+  status: true,
+  source: true,
+  repoRef: true,
+  imageUri: true,
+  sourceTarballPath: true,
+  artifact: true,
+  deployment: { select: { deletedAt: true } },
+} as const
+
+/** For each revision of this tenant the reason, or null. One statement, plus one for tarballs. Role: viewer. */
+export async function readWhyNotRedeployable(
+  ctx: RequestContext,
+  ids: readonly string[],
+): Promise<Map<string, string | null>> {
+  requireRole(ctx, 'viewer')
+  const where = { id: { in: [...ids] }, deployment: liveDeployment(ctx) }
+  const rows = await ctx.db.revision.findMany({ where, select: FIELDS })
+  const needed = rows.flatMap((row) => requiredTarball(row) ?? [])
+  const existing = needed.length === 0 ? [] : await existingTarballs(ctx, needed)
+  return new Map(
+    rows.map((row) => {
+      const tarball = requiredTarball(row)
+      const removed = tarball && !existing.includes(tarball) ? TARBALL_REMOVED : null
+      return [row.id, whyNotRedeployable(row, row.deployment) ?? removed]
+    }),
+  )
+}
+
+async function existingTarballs({ db }: RequestContext, paths: string[]): Promise<string[]> {
+  const where = { objectPath: { in: paths }, removedAt: null }
+  const found = await db.upload.findMany({ where, select: { objectPath: true } })
+  return found.map(({ objectPath }) => objectPath)
+}

@@ -1,15 +1,23 @@
 /** Makes a revision and starts its rollout. Each rollout takes the deployment's next number under its lock (README.md). */
 import { randomUUID } from 'node:crypto'
-import type { Revision } from '../../generated/prisma/client.ts'
+import type { Deployment, Revision } from '../../generated/prisma/client.ts'
 import { NOTHING_WAITS, nextRollout } from '../repositories/deployment.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { runtimeConfigOf } from '../revisions/runtime-config.ts'
 import { actorOf } from '../transaction/access.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 import type { Change } from '../values/deployment-change.ts'
-import type { ActorKind } from '../values/event-actor.ts'
-import type { RevisionSource } from '../values/revision-source.ts'
-import type { Trigger } from '../values/trigger.ts'
+import type { ActorKind } from '../values/event-types.ts'
+import { isOpen } from '../values/lifecycle.ts'
+import {
+  buildColumns,
+  NO_COMMIT_WORDS,
+  type RevisionSource,
+  revisionColumns,
+  saysSource,
+  type Trigger,
+} from '../values/revision-source.ts'
+import type { UpdateBody } from '../values/shapes.ts'
 import { supersede } from './plan.ts'
 import { apply, readSituation, settle } from './reconcile.ts'
 
@@ -79,4 +87,34 @@ export async function rollOut(
   const open = [...skipped.state.open, revision]
   await settle(ctx, tx, { deployment: next, state: { ...skipped.state, open } })
   return id
+}
+
+/** The revision that `body` changes. `revisions`: those of the locked deployment. */
+export function baseOf(deployment: Deployment, revisions: readonly Revision[], body: UpdateBody): Revision {
+  const { latestRevisionId, activeRevisionId } = deployment
+  const latest = revisions.find(({ id }) => id === latestRevisionId)!
+  if (saysSource(body)) return latest
+  const open = revisions.filter(isOpen).sort((a, b) => b.rollout - a.rollout)
+  return open[0] ?? revisions.find(({ id }) => id === activeRevisionId) ?? latest
+}
+
+/** The source of the new revision. `deployment`: with the change applied. */
+export function sourceAfter(base: Revision, deployment: Deployment, body: UpdateBody): RevisionSource {
+  if (saysSource(body)) return { ...revisionColumns(body.source_revision_config, base), ...toBuild(deployment) }
+  const { repoCommitSha, commitMessage, commitAuthor, artifact, buildPlan } = base
+  const taken = {
+    repoCommitSha,
+    commitMessage,
+    commitAuthor,
+    artifact,
+    buildPlan,
+    basedOnId: base.basedOnId ?? base.id,
+  }
+  return { ...revisionColumns(null, base), ...buildColumns(null, base), ...taken }
+}
+
+/** A new source: built with the deployment's current commands, from the commit that the ref names when the build begins. */
+export function toBuild(deployment: Deployment) {
+  const nothing = { repoCommitSha: null, ...NO_COMMIT_WORDS, artifact: null, buildPlan: null, basedOnId: null }
+  return { ...buildColumns(null, deployment), ...nothing }
 }

@@ -1,14 +1,17 @@
 /**
- * Secret sets at rest. Each is encrypted with a random data key, which the key ring wraps. Sets are immutable: a change
- * makes a new set, and each revision keeps the set it was made with.
+ * Secret sets at rest, with the origins of their values. Each set is encrypted with a random data key, which the key ring wraps.
+ * Sets are immutable: a change makes a new set, and each revision keeps the set it was made with.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import type { Prisma, SecretSet } from '../../generated/prisma/client.ts'
 import { decrypt, encrypt, type KeyRing } from '../crypto/keyring.ts'
-import { seesValues } from '../transaction/access.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { liveDeployment, requireRole, seesValues } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
-import type { Secret } from '../values/shapes.ts'
-import { type Origin, originsOf, storedOrigins } from './origins.ts'
+import type { EventActor } from '../values/event-types.ts'
+import { deploymentPath, type Secret } from '../values/shapes.ts'
 
 /** Shown instead of a value to callers without `secrets:read`. */
 export const MASK = '••••••••'
@@ -94,4 +97,99 @@ export function presentWithOrigins(
 ): ShownSecret[] {
   const origins = originsOf(set)
   return presentSecrets(ctx, set).map((secret) => ({ ...secret, origin: origins.get(secret.name) ?? null }))
+}
+
+export interface Origin {
+  at: Date
+  by: EventActor
+}
+
+/** Secrets that were set together, as stored. */
+interface Group {
+  /** ISO 8601 */
+  at: string
+  by: EventActor
+  names: string[]
+}
+
+/** By name. Sets of older servers have no origins. */
+function originsOf(set: Pick<SecretSet, 'setBy'> | null): Map<string, Origin> {
+  const groups = (set?.setBy ?? []) as unknown as Group[]
+  return new Map(groups.flatMap(({ at, by, names }) => names.map((name) => [name, { at: new Date(at), by }])))
+}
+
+/** The previous set and its decrypted secrets. */
+export interface Before {
+  set: SecretSet | null
+  secrets: readonly Secret[]
+}
+
+/** The origins of a new set's secrets. Changed values count as set now; so do unchanged ones in `named`. */
+export function originsAfter(
+  before: Before,
+  secrets: readonly Secret[],
+  now: Origin,
+  named: ReadonlySet<string> = new Set(),
+): Map<string, Origin> {
+  const known = originsOf(before.set)
+  const values = new Map(before.secrets.map(({ name, value }) => [name, value]))
+  const origins = new Map<string, Origin>()
+  for (const { name, value } of secrets) {
+    const stays = values.get(name) === value && !named.has(name)
+    const origin = stays ? known.get(name) : now
+    if (origin) origins.set(name, origin)
+  }
+  return origins
+}
+
+/** In the form of the column. */
+function storedOrigins(origins: ReadonlyMap<string, Origin>): Group[] {
+  const groups = new Map<string, Group>()
+  for (const [name, { at, by }] of origins) {
+    const key = JSON.stringify([at, by])
+    const group = groups.get(key) ?? { at: at.toISOString(), by, names: [] }
+    group.names.push(name)
+    groups.set(key, group)
+  }
+  return [...groups.values()]
+}
+
+export interface SecretFingerprint {
+  name: string
+  /** 16 hex digits */
+  fingerprint: string
+}
+
+const FINGERPRINT_BYTES = 8
+
+/** In the set's order. Throws if the key ring lacks the set's key. */
+export function fingerprintsOf(keyring: KeyRing, set: SecretSet | null): SecretFingerprint[] {
+  if (!set || set.names.length === 0) return []
+  const sign = keyring.signer(`fingerprints of secrets of ${set.deploymentId}`)
+  return openSecrets(keyring, set).map(({ name, value }) => ({
+    name,
+    fingerprint: sign(JSON.stringify([name, value]))
+      .subarray(0, FINGERPRINT_BYTES)
+      .toString('hex'),
+  }))
+}
+
+export const listSecretsInput = z.object({ path: deploymentPath })
+
+export interface NamedSecret {
+  name: string
+  /** null: set by an older server */
+  origin: Origin | null
+}
+
+/** In the set's order. Role: viewer. Throws NotFoundError. */
+export async function listSecrets(ctx: RequestContext, raw: RawInput): Promise<NamedSecret[]> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(listSecretsInput, raw)
+  const id = path.deployment_id
+  const select = { secretSet: { select: { names: true, setBy: true } } }
+  const deployment = await ctx.db.deployment.findFirst({ where: { id, ...liveDeployment(ctx) }, select })
+  if (!deployment) throw new NotFoundError('Deployment', id)
+  const origins = originsOf(deployment.secretSet)
+  return (deployment.secretSet?.names ?? []).map((name) => ({ name, origin: origins.get(name) ?? null }))
 }

@@ -1,13 +1,88 @@
-/** Opens a session with an API key or a one-time code (issue-code.ts). Only the response contains the two halves. */
-import { randomUUID } from 'node:crypto'
+/**
+ * Opens sessions with an API key or a one-time code, and issues the codes. Only the answers contain the two halves or the code:
+ * neither is logged, and a URL contains a code only in the fragment (README.md).
+ */
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { rejectIfAny, UnauthenticatedError } from '../errors/errors.ts'
-import { KEY_CHANNEL } from '../keys/revoke.ts'
+import { KEY_CHANNEL } from '../keys/manage.ts'
 import { parse, type RawInput, violation } from '../parsing/parse.ts'
-import type { Sql } from '../transaction/context.ts'
-import { type Core, type Statement, type Tx, transaction } from '../transaction/context.ts'
-import { hashHalves, hashToken, randomToken } from './halves.ts'
+import type { RANKED_ROLES } from '../transaction/access.ts'
+import { type Core, type Sql, type Statement, type Tx, transaction } from '../transaction/context.ts'
+import { COMMAND_LINE_SUBJECT } from '../values/event-types.ts'
 import { EVENT_WORKSPACE, SESSION_VIEW, type SessionView, sessionActor } from './session.ts'
+
+export const randomToken = (): string => randomBytes(32).toString('base64url')
+
+/** SHA-256, hex. */
+export const hashToken = (token: string): string => hash('sha256', token, 'hex')
+
+/** A half never contains a dot. */
+const hashHalves = (cookie: string, half: string): string => hashToken(`${cookie}.${half}`)
+
+/** The hashes to look a session up by, separated by spaces: one for each cookie that may be its half. */
+export const candidateHashes = (cookies: readonly string[], half: string): string =>
+  cookies.map((cookie) => hashHalves(cookie, half)).join(' ')
+
+/** Subject and rights of the session. */
+export type Grant = {
+  organizationId: string
+  /** null: every workspace of the organization */
+  workspaceId: string | null
+} & (
+  | { kind: 'command_line' }
+  | { kind: 'api_key'; apiKeyId: string }
+  | {
+      kind: 'person'
+      subject: string
+      name: string
+      role: (typeof RANKED_ROLES)[number]
+    }
+)
+
+export interface CodeOptions {
+  /** validity of the code */
+  seconds: number
+  /** value of a cookie that the browser must send with the code; default: none */
+  boundTo?: string
+}
+
+/** Limited, because the server is not notified when a person loses rights at the provider. */
+const MAX_PERSON_SESSION_HOURS = 12
+
+const INSERT_CODE: Statement = {
+  name: 'insert session code',
+  text: `
+    INSERT INTO sessions (id, organization_id, workspace_id, kind, subject, name, api_key_id, role, code_hash, code_expires_at, bound_hash,
+                          created_at, expires_at)
+    VALUES ($1::uuid, $2::uuid, $3::uuid, $4, $5, $6, $7::uuid, $8::text::"Role", $9, now() + make_interval(secs => $10::int), $11,
+            now(), now() + make_interval(secs => $12::int))`,
+}
+
+/** Returns the code, which is never stored. */
+export async function issueSessionCode(core: Core, grant: Grant, options: CodeOptions): Promise<string> {
+  const code = randomToken()
+  const { organizationId, workspaceId, kind } = grant
+  const person = kind === 'person' ? grant : null
+  const keyId = kind === 'api_key' ? grant.apiKeyId : null
+  const { sessionHours } = core.settings
+  const hours = person ? Math.min(sessionHours, MAX_PERSON_SESSION_HOURS) : sessionHours
+  await core.query(INSERT_CODE, [
+    randomUUID(),
+    organizationId,
+    workspaceId,
+    kind,
+    person?.subject ?? keyId ?? COMMAND_LINE_SUBJECT,
+    person?.name ?? null,
+    keyId,
+    kind === 'api_key' ? null : (person?.role ?? 'admin'),
+    hashToken(code),
+    options.seconds,
+    options.boundTo === undefined ? null : hashToken(options.boundTo),
+    hours * 3600,
+  ])
+  return code
+}
 
 const text = z.string().min(1).max(512).nullish()
 
@@ -51,7 +126,7 @@ export interface OpeningKey {
   workspaceId: string | null
 }
 
-/** One more open session ends the oldest on every server, like a revocation (revoke.ts). */
+/** One more open session ends the oldest on every server, like a revocation (session.ts). */
 const MAX_SESSIONS_PER_SUBJECT = 100
 
 const INSERT: Statement = {

@@ -1,8 +1,7 @@
-/** Roles that verbs require, and where-clauses of the tenant (docs/api-rules.md#who-is-calling). */
-
+/** The caller and its credential, the roles that verbs require, and where-clauses of the tenant (docs/api-rules.md#who-is-calling). */
 import type { Role } from '../../generated/prisma/enums.ts'
-import { ForbiddenError, NotFoundError } from '../errors/errors.ts'
-import type { ActorKind, EventActor } from '../values/event-actor.ts'
+import { ForbiddenError, NotFoundError, type UnauthenticatedError } from '../errors/errors.ts'
+import type { ActorKind, EventActor } from '../values/event-types.ts'
 
 /** `subject`: the JWT's `sub`, the key's id, or COMMAND_LINE_SUBJECT. `created_by` is a subject. */
 export interface Actor {
@@ -41,7 +40,7 @@ export function actorOf({
   return { kind, id: subject, name }
 }
 
-interface Caller {
+interface HasActor {
   actor: Actor
 }
 interface InWorkspace {
@@ -54,13 +53,13 @@ export const RANKED_ROLES = ['viewer', 'deployer', 'admin'] as const satisfies R
 const rankOf = (role: Role) => (RANKED_ROLES as readonly Role[]).indexOf(role)
 
 /** Throws ForbiddenError. Call it first in every verb. */
-export function requireRole(ctx: Caller, role: (typeof RANKED_ROLES)[number]): void {
+export function requireRole(ctx: HasActor, role: (typeof RANKED_ROLES)[number]): void {
   if (rankOf(ctx.actor.role) < rankOf(role)) {
     throw new ForbiddenError(`This needs the role ${role}; the credential has the role ${ctx.actor.role}.`)
   }
 }
 
-export function requireSecretsRead(ctx: Caller): void {
+export function requireSecretsRead(ctx: HasActor): void {
   if (!ctx.actor.secretsRead)
     throw new ForbiddenError(
       'This needs the permission secrets:read. Admins have it, and an admin can give it to a key.',
@@ -68,7 +67,7 @@ export function requireSecretsRead(ctx: Caller): void {
 }
 
 /** Throws ForbiddenError without a listener's key, NotFoundError for another listener's. Call it first. */
-export function requireListener(ctx: Caller, listenerId: string): void {
+export function requireListener(ctx: HasActor, listenerId: string): void {
   if (ctx.actor.role !== 'listener') {
     throw new ForbiddenError(`This needs a listener's own key; the credential has the role ${ctx.actor.role}.`)
   }
@@ -76,14 +75,14 @@ export function requireListener(ctx: Caller, listenerId: string): void {
 }
 
 /** Throws ForbiddenError. Call it first in a builder's calls. */
-export function requireBuilder(ctx: Caller): void {
+export function requireBuilder(ctx: HasActor): void {
   if (ctx.actor.role !== 'builder') {
     throw new ForbiddenError(`This needs a builder's key; the credential has the role ${ctx.actor.role}.`)
   }
 }
 
 /** Throws ForbiddenError. Call it first in verbs for agents. */
-export function requireAgent(ctx: Caller, agentId: string): void {
+export function requireAgent(ctx: HasActor, agentId: string): void {
   if (ctx.actor.role !== 'agent') {
     throw new ForbiddenError(`This needs an agent's own key; the credential has the role ${ctx.actor.role}.`)
   }
@@ -98,4 +97,25 @@ export function tenant(ctx: InWorkspace): { workspaceId: string } {
 /** The same for deployments and their parts. No caller sees a torn-down deployment. */
 export function liveDeployment(ctx: InWorkspace): { workspaceId: string; tornDownAt: null } {
   return { workspaceId: ctx.workspace.id, tornDownAt: null }
+}
+
+/** A session also ends with the key that created it. */
+export type Credential =
+  | { kind: 'key' }
+  | { kind: 'jwt'; endsAt: Date }
+  | { kind: 'session'; sessionId: string; keyId: string | null }
+
+export interface Caller {
+  actor: Actor
+  workspace: { id: string }
+  /** absent: an internal call */
+  credential?: Credential
+}
+
+export interface CredentialWatch {
+  /**
+   * Calls back once, within 5 s, when the credential expires, is revoked or changes its rights. A database outage does
+   * not count. Returns a function that stops the watch.
+   */
+  watch(caller: Caller, onEnded: (error: UnauthenticatedError) => void): () => void
 }

@@ -26,10 +26,9 @@ import type { Login } from '../ports/login.ts'
 import type { OAuthClient } from '../ports/oauth-client.ts'
 import type { Registry } from '../ports/registry.ts'
 import type { TarballStorage } from '../ports/tarball-storage.ts'
-import type { Query } from '../sql/prepared-statement.ts'
+import type { Query } from '../sql/statements.ts'
 import type { Explanation } from '../values/explanation.ts'
-import type { Actor } from './access.ts'
-import type { Credential, CredentialWatch } from './credential.ts'
+import type { Actor, Credential, CredentialWatch } from './access.ts'
 import type { Guard, Idempotency } from './idempotency.ts'
 import { prismaOf } from './transaction-client.ts'
 import { UnitOfWork } from './unit-of-work.ts'
@@ -37,7 +36,7 @@ import { UnitOfWork } from './unit-of-work.ts'
 export type Db = PrismaClient
 export type Sql = Prisma.TransactionClient
 
-export type { Statement } from '../sql/prepared-statement.ts'
+export type { Statement } from '../sql/statements.ts'
 
 interface Connection {
   /** reads and locks: sent immediately, in call order */

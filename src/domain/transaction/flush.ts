@@ -1,6 +1,6 @@
 /** Builds the statement of a unit of work. Its text depends only on the kinds of changes (README.md). */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { Statement } from '../sql/prepared-statement.ts'
+import type { Statement } from '../sql/statements.ts'
 import { TABLES, type Table, toJson } from './tables.ts'
 
 /** A recorded row: all columns of a new one, or the changed columns of a stored one. */
@@ -122,7 +122,7 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answe
       SELECT ${from.join(', ')} FROM ${one ? 'jsonb_populate_record' : 'jsonb_populate_recordset'}(NULL::${name}, $${first}::jsonb) AS n${after} ${returning(name)}`
   }
   const document = one ? `$${first}::jsonb` : 'c.doc'
-  // hide the number of rows from the planner (sql/hide-from-planner.ts), which would otherwise plan each call
+  // hide the number of rows from the planner (sql/statements.ts), which would otherwise plan each call
   const rows = one
     ? `WHERE t.id = $${first + 1}::uuid`
     : `FROM jsonb_array_elements($${first}::jsonb) AS c (doc)

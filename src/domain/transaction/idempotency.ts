@@ -1,6 +1,6 @@
 /** The guard of writes with an Idempotency-Key (docs/api-rules.md#retries). domain/idempotency implements it. */
 import type { RawInput } from '../parsing/parse.ts'
-import type { Query } from '../sql/prepared-statement.ts'
+import type { Query } from '../sql/statements.ts'
 
 export interface Entry {
   status: number

@@ -1,10 +1,9 @@
 /** Reads one type of resource, limited to what the caller may see: one by its id, lists newest first, and a written row. */
 import { NotFoundError } from '../errors/errors.ts'
-import { newestFirst } from '../paging/newest-first.ts'
-import { cut, type OffsetPage, type Slice, type Window } from '../paging/paging.ts'
+import { cut, newestFirst, type OffsetPage, type Slice, type Window } from '../paging/paging.ts'
 import { requireRole } from './access.ts'
 import type { RequestContext, Sql, Tx } from './context.ts'
-import { type Selection, writtenRow } from './read-back.ts'
+import { type Selection, writtenRow } from './once.ts'
 
 /** A where-clause of Prisma. */
 type Where = object

@@ -1,5 +1,6 @@
 /** Long polls (docs/api-rules.md#waiting). They read once, and again after an event; equal polls share a read. */
 import { backoff, sleep } from '../../platform/async/retry.ts'
+import { AbortScope } from '../../platform/async/time-limit.ts'
 import type { Change, ChangeScope, ChangeSource, ChangeWatch } from '../concurrency/change-watch.ts'
 import { takeSlot } from '../concurrency/concurrency-limit.ts'
 import { databaseFailure } from '../errors/database-error.ts'
@@ -134,5 +135,34 @@ class Waiting<T> {
       this.#wake = resolve
     })
     this.#wake = null
+  }
+}
+
+/** `work` polls until `signal` aborts, and calls `enter` before it waits. Throws UnauthenticatedError. */
+export async function whileValid<T, Leave extends (() => void) | null>(
+  ctx: RequestContext,
+  take: () => Leave,
+  work: (signal: AbortSignal, enter: () => (() => void) | (Leave & null)) => Promise<T>,
+): Promise<T> {
+  const scope = new AbortScope(ctx.client?.gone)
+  let refused: Error | null = null
+  const enter = () => {
+    const leave = take()
+    if (!leave) return leave as Leave & null
+    const unwatch = ctx.credentials?.watch(ctx, (error) => {
+      refused = error
+      scope.abort(error)
+    })
+    return () => {
+      unwatch?.()
+      leave()
+    }
+  }
+  try {
+    const found = await work(scope.signal, enter)
+    if (refused) throw refused
+    return found
+  } finally {
+    scope.end()
   }
 }

@@ -1,5 +1,5 @@
 /** The last change by a caller, stored in the deployment's row for lists. The event log has the whole history. */
-import { type EventActor, isActorKind } from './event-actor.ts'
+import { type EventActor, isActorKind } from './event-types.ts'
 
 export const DEPLOYMENT_CHANGES = {
   CREATED: 'The deployment was created.',

@@ -4,6 +4,7 @@
  */
 import type { RevisionStatus, Source, StepKind } from '../../generated/prisma/enums.ts'
 import type { MissingContent } from './explanation.ts'
+import { knownReason, type Reason } from './reasons.ts'
 
 /** The revision's work has ended. Only a redeploy leads out of these. */
 export const TERMINAL = [
@@ -91,4 +92,45 @@ export function missingContent(revision: Content): MissingContent | null {
 
 export function needsBuild(revision: Content): boolean {
   return isBuildable(revision.source) && revision.artifact === null
+}
+
+export const STATUS_WORDS: Record<RevisionStatus, string> = {
+  CREATING: 'is being prepared',
+  QUEUED: 'is queued',
+  AWAITING_BUILD: 'is waiting for its build',
+  BUILDING: 'is being built',
+  AWAITING_DEPLOY: 'is waiting for its deploy',
+  DEPLOYING: 'is being deployed',
+  DEPLOYED: 'was deployed',
+  CREATE_FAILED: 'could not be prepared',
+  BUILD_FAILED: 'could not be built',
+  DEPLOY_FAILED: 'could not be deployed',
+  SKIPPED: 'was skipped',
+  INTERRUPTED: 'was interrupted',
+  UNKNOWN: 'is in an unknown state',
+}
+
+/** The message of an open revision that has none. */
+const DEFAULT_MESSAGES: Partial<Record<RevisionStatus, string>> = {
+  CREATING: 'Preparing.',
+  QUEUED: 'The revision is queued.',
+  AWAITING_BUILD: 'The build has not started yet.',
+  BUILDING: 'Building.',
+  AWAITING_DEPLOY: 'The deploy has not started yet.',
+  DEPLOYING: 'Deploying.',
+}
+
+/** An open revision always has a message. */
+export function currentMessageOf(revision: {
+  status: RevisionStatus
+  statusSince: Date
+  reason: string | null
+  reasonSince: Date | null
+  statusMessage: string | null
+}): { reason: Reason | null; reasonSince: Date | null; statusMessage: string | null } {
+  const { status, statusSince, reasonSince, statusMessage } = revision
+  const reason = knownReason(revision.reason, null)
+  const underWay = DEFAULT_MESSAGES[status]
+  if (statusMessage !== null || underWay === undefined) return { reason, reasonSince, statusMessage }
+  return { reason: reason ?? 'IN_PROGRESS', reasonSince: reasonSince ?? statusSince, statusMessage: underWay }
 }

@@ -1,8 +1,8 @@
 /** ResourceSpec (docs/deployments.md#resource-spec): CPU in cores, memory in MB, storage in GiB. */
 import { z } from 'zod'
-import type { Violation } from '../errors/errors.ts'
+import { rejectIfAny, type Violation } from '../errors/errors.ts'
 import { optional, count as wholeNumber } from '../parsing/fields.ts'
-import { violation } from '../parsing/parse.ts'
+import { parse, type RawInput, violation } from '../parsing/parse.ts'
 
 /** Rounds to one decimal before the check. */
 const cpu = (min: number, max: number) =>
@@ -215,4 +215,18 @@ export function resourceSpecViolations(spec: ResourceSpec | null | undefined): V
   for (const list of ['init_containers', 'sidecars'] as const)
     for (const [i, c] of (spec[list] ?? []).entries()) mounts(`${list}.${i}.volumeMounts`, c.volumeMounts)
   return found
+}
+
+const effectiveInput = z.object({ query: z.object({ resource_spec: resourceSpec }) })
+
+/** The resources that a deployment would get with a spec that is not stored yet. Throws ValidationError at `resource_spec`. */
+export function effectiveResources(raw: RawInput): EffectiveSpec {
+  const spec = parse(effectiveInput, raw).query.resource_spec
+  rejectIfAny(
+    resourceSpecViolations(spec).map(({ loc, ...rest }) => ({
+      ...rest,
+      loc: ['query', ...loc.slice(loc.indexOf('resource_spec'))],
+    })),
+  )
+  return effectiveSpec(spec)
 }

@@ -1,8 +1,24 @@
-/** The source of a revision (shapes.ts). Columns have the names of the members in camelCase. */
+/** A revision's source: what is built or run. And its trigger: what caused the revision (docs/deployments.md#revisions-and-rollouts). */
 import type { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { type Camel, camel } from '../parsing/naming.ts'
 import { buildMembers, revisionMembers, type UpdateBody } from './shapes.ts'
+
+export const TRIGGERS = {
+  create: 'The deployment was created with this revision.',
+  update: 'A caller changed what is built or run.',
+  secrets: 'A caller changed secrets and not the source.',
+  request: 'A caller requested a new revision.',
+  push: 'A commit was pushed to the branch.',
+} as const
+export type Trigger = keyof typeof TRIGGERS
+export const TRIGGER_WORDS = Object.keys(TRIGGERS) as [Trigger, ...Trigger[]]
+
+/** The stored trigger. A first revision without one counts as `create`. Null: unknown, or a word of a newer server. */
+export function triggerOf({ trigger, number }: { trigger: string | null; number: number }): Trigger | null {
+  if (trigger === null) return number === 1 ? 'create' : null
+  return trigger in TRIGGERS ? (trigger as Trigger) : null
+}
 
 /** The columns of members. Null: not given. */
 type ColumnsOf<S extends z.ZodRawShape> = {

@@ -1,9 +1,8 @@
 /** Cursor connections from the domain's slices: edges, page info, and a total that is counted on demand. */
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
-import type { Slice, Window } from '../../../domain/paging/paging.ts'
+import { newestCursor, type Slice, type Window } from '../../../domain/paging/paging.ts'
 import { exactly, type Total } from '../../../domain/paging/total.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
-import type { Selection } from '../../../domain/transaction/read-back.ts'
+import type { Selection } from '../../../domain/transaction/once.ts'
 import type { Resource } from '../../../domain/transaction/resource.ts'
 
 /** The two places where a query can select a connection's nodes. */

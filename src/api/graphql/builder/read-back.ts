@@ -6,7 +6,7 @@ import type { ObjectRef } from '@pothos/core'
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
 import type { Tx } from '../../../domain/transaction/context.ts'
-import type { ReadBack } from '../../../domain/transaction/read-back.ts'
+import type { ReadBack } from '../../../domain/transaction/once.ts'
 import { builder, type Types } from './builder.ts'
 import type { GraphQLContext } from './context.ts'
 

@@ -4,7 +4,7 @@
  */
 import { CLOCK_DERIVED_FIELDS, DERIVED_FIELDS } from '../../../domain/deployment-status/derived-fields.ts'
 import { deploymentValidUntil, EXPIRY_FIELDS, listenerValidUntil } from '../../../domain/deployment-status/expiry.ts'
-import { LISTENER_DERIVED } from '../../../domain/listeners/status.ts'
+import { LISTENER_DERIVED } from '../../../domain/listeners/read.ts'
 import type { Select } from '../../../domain/query-engine/rows.ts'
 import { REVISION_DERIVED_FIELDS } from '../../../domain/revisions/derived-fields.ts'
 

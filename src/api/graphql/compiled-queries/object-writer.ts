@@ -1,9 +1,8 @@
 /** Writers for objects that are rows: looks each selected field up in the field table and reads it from the row. */
 import type { GraphQLObjectType, SelectionSetNode } from 'graphql'
 import { tagsOf } from '../../../domain/deployments/compiled-reads.ts'
-import { deploymentCountOf, deploymentsOf } from '../../../domain/listeners/compiled-reads.ts'
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
-import { cut, type Window } from '../../../domain/paging/paging.ts'
+import { deploymentCountOf, deploymentsOf } from '../../../domain/listeners/read.ts'
+import { cut, newestCursor, type Window } from '../../../domain/paging/paging.ts'
 import { EXACT_UP_TO, exactly } from '../../../domain/paging/total.ts'
 import type { Key, Raw, RowSelection, Select, SelectedRow } from '../../../domain/query-engine/rows.ts'
 import { revisionCountOf, revisionsOf } from '../../../domain/revisions/compiled-reads.ts'

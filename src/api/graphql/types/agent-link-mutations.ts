@@ -1,9 +1,13 @@
 /** Mutations of connections: create and delete. */
 
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
-import { createConnection, createInput } from '../../../domain/oauth/connections/create.ts'
-import { deleteConnection, deleteInput } from '../../../domain/oauth/connections/delete.ts'
-import { connections } from '../../../domain/oauth/connections/list.ts'
+import {
+  connections,
+  createConnection,
+  createInput,
+  deleteConnection,
+  deleteInput,
+} from '../../../domain/oauth/tokens/connections.ts'
 import { builder } from '../builder/builder.ts'
 import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'

@@ -3,7 +3,7 @@
  * mutations.
  */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { connections, connectionsOfAgent } from '../../../domain/oauth/connections/list.ts'
+import { connections, connectionsOfAgent } from '../../../domain/oauth/tokens/connections.ts'
 import { displayLabel } from '../../../domain/oauth/tokens/token.ts'
 import { builder } from '../builder/builder.ts'
 import { NODE_PATHS, newestOf } from '../builder/connection.ts'

@@ -1,11 +1,16 @@
 /** API keys: admins list, create, change and revoke them. */
 
 import { DomainError, NotFoundError } from '../../../domain/errors/errors.ts'
-import { type CreatedKey, createInput, createKey } from '../../../domain/keys/create.ts'
-import type { KeyView } from '../../../domain/keys/issue.ts'
-import { keys } from '../../../domain/keys/list.ts'
-import { revokeInput, revokeKey } from '../../../domain/keys/revoke.ts'
-import { updateInput, updateKey } from '../../../domain/keys/update.ts'
+import { type KeyView, keys } from '../../../domain/keys/key.ts'
+import {
+  type CreatedKey,
+  createInput,
+  createKey,
+  revokeInput,
+  revokeKey,
+  updateInput,
+  updateKey,
+} from '../../../domain/keys/manage.ts'
 import { builder } from '../builder/builder.ts'
 import { newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'

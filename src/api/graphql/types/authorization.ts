@@ -2,9 +2,12 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
-import { type AuthorizationView, authenticateInput } from '../../../domain/oauth/authorizations/schemas.ts'
-import { waitForAuthorization } from '../../../domain/oauth/authorizations/wait.ts'
-import { tokens } from '../../../domain/oauth/tokens/list.ts'
+import {
+  type AuthorizationView,
+  authenticateInput,
+  waitForAuthorization,
+} from '../../../domain/oauth/authorizations/authorization.ts'
+import { tokens } from '../../../domain/oauth/tokens/token.ts'
 import { builder } from '../builder/builder.ts'
 import { AuthorizationStatus } from '../builder/enums.ts'
 import { withArgumentNames } from '../builder/errors.ts'

@@ -10,7 +10,7 @@ import {
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
 import { createPushToken, type PushToken, pushTokenInput } from '../../../domain/sources/registry-tokens.ts'
-import { createUploadUrl, type UploadUrl, uploadUrlInput } from '../../../domain/sources/uploads/create-upload-url.ts'
+import { createUploadUrl, type UploadUrl, uploadUrlInput } from '../../../domain/sources/uploads.ts'
 import { setDeploymentTags, setTagsInput } from '../../../domain/tags.ts'
 import { builder } from '../builder/builder.ts'
 import { toSnake } from '../builder/naming.ts'

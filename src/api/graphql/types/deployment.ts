@@ -3,12 +3,15 @@
 import { DERIVED_FIELDS } from '../../../domain/deployment-status/derived-fields.ts'
 import type { DeploymentHealth as Health } from '../../../domain/deployment-status/serving.ts'
 import { URL_DESCRIPTION } from '../../../domain/deployment-status/url.ts'
-import { effectiveResources } from '../../../domain/deployments/effective-resources.ts'
 import { selectDeployment } from '../../../domain/deployments/read.ts'
 import { cut } from '../../../domain/paging/paging.ts'
 import { countRevisions, parseRevisionFilter, revisionCursor, revisionWindow } from '../../../domain/revisions/read.ts'
 import { presentWithOrigins } from '../../../domain/secrets/secret-set.ts'
-import { effectiveSpec, type ResourceSpec as Resources } from '../../../domain/values/resource-spec.ts'
+import {
+  effectiveResources,
+  effectiveSpec,
+  type ResourceSpec as Resources,
+} from '../../../domain/values/resource-spec.ts'
 import type { Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import type { SecretReference as Reference } from '../../../domain/values/shapes.ts'
 import { loadBatched } from '../builder/batch.ts'

@@ -11,7 +11,7 @@ import {
 import type { StoredEvent } from '../../../domain/events/read.ts'
 import type { Window } from '../../../domain/paging/paging.ts'
 import { camel } from '../../../domain/parsing/naming.ts'
-import { DECIDING_KINDS, type EventActor } from '../../../domain/values/event-actor.ts'
+import { DECIDING_KINDS, type EventActor } from '../../../domain/values/event-types.ts'
 import { knownReason } from '../../../domain/values/reasons.ts'
 import { streamEvents } from '../../realtime/event-stream.ts'
 import { loadBatched } from '../builder/batch.ts'

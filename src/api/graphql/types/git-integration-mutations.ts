@@ -1,7 +1,7 @@
 /** Mutations of git integrations. */
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { startInstallation } from '../../../domain/sources/integrations/installation.ts'
-import { removeInput, removeIntegration } from '../../../domain/sources/integrations/remove.ts'
+import { removeInput, removeIntegration } from '../../../domain/sources/integrations/integrations.ts'
 import { builder } from '../builder/builder.ts'
 import { verbInput } from '../builder/verb-input.ts'
 

@@ -1,5 +1,5 @@
 /** Git integrations and their repositories (docs/sources.md#git-providers): the source of `integrationId` and `repoUrl`. */
-import { listIntegrations } from '../../../domain/sources/integrations/find.ts'
+import { listIntegrations } from '../../../domain/sources/integrations/integrations.ts'
 import {
   type Repository,
   repositoriesOf,

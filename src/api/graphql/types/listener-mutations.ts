@@ -1,9 +1,14 @@
 /** Mutations of listeners: create, update and delete. For admins whose plan includes listeners. */
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
-import { createInput, createListener } from '../../../domain/listeners/create.ts'
-import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
+import {
+  createInput,
+  createListener,
+  deleteInput,
+  deleteListener,
+  updateInput,
+  updateListener,
+} from '../../../domain/listeners/manage.ts'
 import { listeners } from '../../../domain/listeners/read.ts'
-import { updateInput, updateListener } from '../../../domain/listeners/update.ts'
 import { builder } from '../builder/builder.ts'
 import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'

@@ -3,12 +3,10 @@
  * mutations.
  */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { getListener, listeners } from '../../../domain/listeners/read.ts'
+import { getListener, LISTENER_DERIVED, listeners } from '../../../domain/listeners/read.ts'
 import { type ComputeType as ComputeTypeValue, computeConfig } from '../../../domain/listeners/schemas.ts'
-import { LISTENER_DERIVED } from '../../../domain/listeners/status.ts'
 import { countDeploymentsOf, deploymentsWindow } from '../../../domain/listeners/used-by.ts'
-import { newestCursor } from '../../../domain/paging/newest-first.ts'
-import { cut } from '../../../domain/paging/paging.ts'
+import { cut, newestCursor } from '../../../domain/paging/paging.ts'
 import type { Deployment as DeploymentRow } from '../../../domain/values/row-types.ts'
 import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'

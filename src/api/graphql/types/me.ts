@@ -1,8 +1,8 @@
 /** `me`: the caller with rights, workspace and organization; and `viewer`, its older form. */
 
-import { ownKey } from '../../../domain/keys/list.ts'
+import { ownKey } from '../../../domain/keys/key.ts'
 import { readNodes } from '../../../domain/nodes.ts'
-import { currentSession } from '../../../domain/sessions/read.ts'
+import { currentSession } from '../../../domain/sessions/session.ts'
 import { actorOf, requireRole } from '../../../domain/transaction/access.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import type { Organization as OrganizationRow, Workspace as WorkspaceRow } from '../../../domain/values/row-types.ts'

@@ -2,10 +2,14 @@
 import { z } from 'zod'
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
 import { providers } from '../../../domain/oauth/provider-access.ts'
-import { createInput, createProvider } from '../../../domain/oauth/providers/create.ts'
-import { deleteInput, deleteProvider } from '../../../domain/oauth/providers/delete.ts'
 import { discoverInput, discoverMcpProvider } from '../../../domain/oauth/providers/discover.ts'
-import { updateProvider } from '../../../domain/oauth/providers/update.ts'
+import {
+  createInput,
+  createProvider,
+  deleteInput,
+  deleteProvider,
+  updateProvider,
+} from '../../../domain/oauth/providers/manage.ts'
 import { OAuthUnavailableError } from '../../../domain/ports/oauth-client.ts'
 import { changes, providerPath } from '../../../domain/values/oauth-provider.ts'
 import { builder } from '../builder/builder.ts'

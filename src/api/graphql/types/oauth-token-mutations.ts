@@ -1,8 +1,7 @@
 /** Mutations of a person's OAuth tokens: change the metadata and delete. */
 import { NotFoundError } from '../../../domain/errors/errors.ts'
 import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
-import { tokens } from '../../../domain/oauth/tokens/list.ts'
-import { updateInput, updateToken } from '../../../domain/oauth/tokens/update.ts'
+import { tokens, updateInput, updateToken } from '../../../domain/oauth/tokens/token.ts'
 import { builder } from '../builder/builder.ts'
 import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'

@@ -3,8 +3,13 @@
  * has the mutations.
  */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { tokens, tokensOfProvider } from '../../../domain/oauth/tokens/list.ts'
-import { displayLabel, tokenStatus, tokenStatusMessage } from '../../../domain/oauth/tokens/token.ts'
+import {
+  displayLabel,
+  tokenStatus,
+  tokenStatusMessage,
+  tokens,
+  tokensOfProvider,
+} from '../../../domain/oauth/tokens/token.ts'
 import { builder } from '../builder/builder.ts'
 import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'

@@ -9,8 +9,8 @@ import {
   type RevisionStep,
   readSteps,
 } from '../../../domain/revisions/step-history.ts'
-import { readWhyNotRedeployable } from '../../../domain/rollouts/redeployable.ts'
-import { fingerprintsOf, type SecretFingerprint } from '../../../domain/secrets/fingerprints.ts'
+import { readWhyNotRedeployable } from '../../../domain/rollouts/redeploy.ts'
+import { fingerprintsOf, type SecretFingerprint } from '../../../domain/secrets/secret-set.ts'
 import { type BuildPlanReport, knownBuildPlan } from '../../../domain/values/build-plan.ts'
 import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'

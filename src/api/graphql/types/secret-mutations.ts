@@ -1,7 +1,12 @@
 /** Mutations of secrets by name, and the reveal of one value. */
 
-import { changeSecrets, changeSecretsInput, unsetSecretsInput } from '../../../domain/deployments/change-secrets.ts'
-import { revealSecret, revealSecretInput } from '../../../domain/deployments/reveal-secret.ts'
+import {
+  changeSecrets,
+  changeSecretsInput,
+  revealSecret,
+  revealSecretInput,
+  unsetSecretsInput,
+} from '../../../domain/deployments/secrets.ts'
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
 import type { Secret } from '../../../domain/values/shapes.ts'
 import { builder } from '../builder/builder.ts'

@@ -1,14 +1,15 @@
 /** Sessions: the list and the revocation. Only REST opens sessions, because that sets a cookie. */
 import { NotFoundError } from '../../../domain/errors/errors.ts'
-import { sessions } from '../../../domain/sessions/read.ts'
-import { revokeInput, revokeSession } from '../../../domain/sessions/revoke.ts'
 import {
   isCurrent,
+  revokeInput,
+  revokeSession,
   type SessionView,
   sessionActor,
   sessionEnd,
   sessionExpiry,
   sessionRole,
+  sessions,
 } from '../../../domain/sessions/session.ts'
 import { builder } from '../builder/builder.ts'
 import { newestOf } from '../builder/connection.ts'

@@ -1,7 +1,6 @@
 /** The mutation that creates a workspace. For organization-wide admins. */
 import { ConflictError } from '../../../domain/errors/errors.ts'
-import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
-import { workspaces } from '../../../domain/workspaces/read.ts'
+import { createInput, createWorkspace, workspaces } from '../../../domain/workspaces.ts'
 import { builder } from '../builder/builder.ts'
 import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'

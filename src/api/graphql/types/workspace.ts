@@ -1,6 +1,6 @@
 /** Workspaces and their organization: the types, and the queries for workspaces that the caller can act in. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { getWorkspace, workspaces, workspacesNamed } from '../../../domain/workspaces/read.ts'
+import { getWorkspace, workspaces, workspacesNamed } from '../../../domain/workspaces.ts'
 import { builder } from '../builder/builder.ts'
 import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'

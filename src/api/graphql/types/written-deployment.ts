@@ -4,7 +4,7 @@
  */
 import type { GraphQLResolveInfo } from 'graphql'
 import { readSelected } from '../../../domain/deployments/read-after-write.ts'
-import type { ReadBack, Written } from '../../../domain/transaction/read-back.ts'
+import type { ReadBack, Written } from '../../../domain/transaction/once.ts'
 import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'

@@ -1,6 +1,6 @@
 /** The actor of a change in REST. */
 import { z } from 'zod'
-import { ACTOR_KIND_WORDS, ACTOR_KINDS } from '../../../domain/values/event-actor.ts'
+import { ACTOR_KIND_WORDS, ACTOR_KINDS } from '../../../domain/values/event-types.ts'
 import { responseSchema } from './response-schema.ts'
 
 /** A Markdown list of words and their meaning, for a description. */

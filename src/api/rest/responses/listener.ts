@@ -1,7 +1,7 @@
 /** Listeners in REST (docs/deployments.md#listeners, docs/protocol.md). */
 import { z } from 'zod'
+import { LISTENER_STATUSES, listenerStatus } from '../../../domain/listeners/read.ts'
 import { COMPUTE_TYPES, type ComputeType, computeConfig } from '../../../domain/listeners/schemas.ts'
-import { LISTENER_STATUSES, listenerStatus } from '../../../domain/listeners/status.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import type { Listener } from '../../../domain/values/row-types.ts'
 import { pageSchema, responseSchema, shapeEncoder, time } from './response-schema.ts'

@@ -1,6 +1,6 @@
 /** OAuth providers in REST (docs/oauth.md#rules). */
 import { z } from 'zod'
-import type { ReadableProvider } from '../../../domain/oauth/providers/read.ts'
+import type { ReadableProvider } from '../../../domain/oauth/provider-access.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import {
   AUTH_METHODS,

@@ -1,10 +1,15 @@
 /** Authorizations, tokens, connections and access tokens in REST (docs/oauth.md#rules). */
 import { z } from 'zod'
-import { AUTHORIZATION_STATUSES, type AuthorizationView } from '../../../domain/oauth/authorizations/schemas.ts'
-import type { ConnectionView } from '../../../domain/oauth/connections/connection.ts'
+import { AUTHORIZATION_STATUSES, type AuthorizationView } from '../../../domain/oauth/authorizations/authorization.ts'
+import type { ConnectionView } from '../../../domain/oauth/tokens/connections.ts'
 import type { IssuedToken } from '../../../domain/oauth/tokens/issue.ts'
-import type { ListedToken } from '../../../domain/oauth/tokens/list.ts'
-import { displayLabel, TOKEN_STATUSES, tokenStatus, tokenStatusMessage } from '../../../domain/oauth/tokens/token.ts'
+import {
+  displayLabel,
+  type ListedToken,
+  TOKEN_STATUSES,
+  tokenStatus,
+  tokenStatusMessage,
+} from '../../../domain/oauth/tokens/token.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { responseSchema, time } from './response-schema.ts'
 

@@ -1,6 +1,6 @@
 /** Secrets of a deployment by name in REST (docs/deployments.md#secrets). */
 import { z } from 'zod'
-import type { NamedSecret } from '../../../domain/secrets/list.ts'
+import type { NamedSecret } from '../../../domain/secrets/secret-set.ts'
 import { secret } from '../../../domain/values/shapes.ts'
 import { actor } from './actor.ts'
 import { responseSchema, time } from './response-schema.ts'

@@ -1,8 +1,12 @@
 /** The git provider's integrations over REST (docs/sources.md#git-providers). Each call has two paths, for older clients. */
 import { z } from 'zod'
-import { listInput, listIntegrations } from '../../../domain/sources/integrations/find.ts'
 import { startInput, startInstallation } from '../../../domain/sources/integrations/installation.ts'
-import { removeInput, removeIntegration } from '../../../domain/sources/integrations/remove.ts'
+import {
+  listInput,
+  listIntegrations,
+  removeInput,
+  removeIntegration,
+} from '../../../domain/sources/integrations/integrations.ts'
 import { listRepositories, listRepositoriesInput } from '../../../domain/sources/integrations/repositories.ts'
 import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { installation, integration, repository } from '../responses/integration.ts'

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import { DomainError } from '../../../domain/errors/errors.ts'
-import { receiveUpload } from '../../../domain/sources/uploads/receive.ts'
+import { receiveUpload } from '../../../domain/sources/uploads.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 
 const IDLE_TIMEOUT_MS = 60_000

@@ -1,8 +1,11 @@
 /** Operations on OAuth authorizations (docs/oauth.md#rules). */
 
 import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
-import { authenticateInput, waitInput } from '../../../domain/oauth/authorizations/schemas.ts'
-import { waitForAuthorization } from '../../../domain/oauth/authorizations/wait.ts'
+import {
+  authenticateInput,
+  waitForAuthorization,
+  waitInput,
+} from '../../../domain/oauth/authorizations/authorization.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { authorization } from '../responses/oauth-token.ts'
 

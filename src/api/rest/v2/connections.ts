@@ -1,7 +1,12 @@
 /** Operations on connections of agents to OAuth tokens (docs/oauth.md#rules). */
-import { createConnection, createInput } from '../../../domain/oauth/connections/create.ts'
-import { deleteConnection, deleteInput } from '../../../domain/oauth/connections/delete.ts'
-import { listConnections, listInput } from '../../../domain/oauth/connections/list.ts'
+import {
+  createConnection,
+  createInput,
+  deleteConnection,
+  deleteInput,
+  listConnections,
+  listInput,
+} from '../../../domain/oauth/tokens/connections.ts'
 import { issueAccessToken, issueInput } from '../../../domain/oauth/tokens/issue.ts'
 import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { accessToken, connection, connectionList } from '../responses/oauth-token.ts'

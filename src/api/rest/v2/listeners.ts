@@ -1,9 +1,14 @@
 /** Operations on listeners (docs/api-rules.md#paging, docs/protocol.md). claims.ts has the calls of listeners. */
 import { earliest, listenerValidUntil } from '../../../domain/deployment-status/expiry.ts'
-import { createInput, createListener } from '../../../domain/listeners/create.ts'
-import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
+import {
+  createInput,
+  createListener,
+  deleteInput,
+  deleteListener,
+  updateInput,
+  updateListener,
+} from '../../../domain/listeners/manage.ts'
 import { getInput, getListener, listInput, listListeners } from '../../../domain/listeners/read.ts'
-import { updateInput, updateListener } from '../../../domain/listeners/update.ts'
 import { cacheable } from '../framework/cached-responses.ts'
 import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { listener, listenerList } from '../responses/listener.ts'

@@ -4,9 +4,8 @@
  */
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { CATALOGUE, DomainError, ValidationError } from '../../../domain/errors/errors.ts'
-import { type LinkOutcome, UsedLinkError } from '../../../domain/oauth/authorizations/consume-state.ts'
 import { type FinishedAuthorization, finishAuthorization } from '../../../domain/oauth/authorizations/finish.ts'
-import { IncompleteGrantError } from '../../../domain/oauth/authorizations/outcome.ts'
+import { IncompleteGrantError, type LinkOutcome, UsedLinkError } from '../../../domain/oauth/authorizations/outcome.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Log } from '../../../platform/log/log.ts'
 import { HTML_PAGE_HEADERS, renderHtmlPage } from '../framework/html-page.ts'

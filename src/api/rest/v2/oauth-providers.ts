@@ -1,10 +1,15 @@
 /** Operations on OAuth providers (docs/oauth.md#rules). */
 import { z } from 'zod'
-import { createInput, createProvider } from '../../../domain/oauth/providers/create.ts'
-import { deleteInput, deleteProvider } from '../../../domain/oauth/providers/delete.ts'
+import { getInput, getProvider, listInput, listProviders } from '../../../domain/oauth/provider-access.ts'
 import { discoverInput, discoverMcpProvider } from '../../../domain/oauth/providers/discover.ts'
-import { getInput, getProvider, listInput, listProviders } from '../../../domain/oauth/providers/read.ts'
-import { updateInput, updateProvider } from '../../../domain/oauth/providers/update.ts'
+import {
+  createInput,
+  createProvider,
+  deleteInput,
+  deleteProvider,
+  updateInput,
+  updateProvider,
+} from '../../../domain/oauth/providers/manage.ts'
 import { cacheable } from '../framework/cached-responses.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { oauthProvider } from '../responses/oauth-provider.ts'

@@ -1,8 +1,7 @@
 /** Operations on a person's OAuth tokens (docs/oauth.md#rules). Agents get access tokens by connections.ts. */
 import { z } from 'zod'
 import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
-import { listInput, listTokens } from '../../../domain/oauth/tokens/list.ts'
-import { updateInput, updateToken } from '../../../domain/oauth/tokens/update.ts'
+import { listInput, listTokens, updateInput, updateToken } from '../../../domain/oauth/tokens/token.ts'
 import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { deletedTokens, oauthToken } from '../responses/oauth-token.ts'
 

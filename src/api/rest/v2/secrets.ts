@@ -1,8 +1,13 @@
 /** Operations on secrets of a deployment by name (docs/deployments.md#secrets). */
-import { changeSecrets, changeSecretsInput } from '../../../domain/deployments/change-secrets.ts'
+
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
-import { revealSecret, revealSecretInput } from '../../../domain/deployments/reveal-secret.ts'
-import { listSecrets, listSecretsInput } from '../../../domain/secrets/list.ts'
+import {
+  changeSecrets,
+  changeSecretsInput,
+  revealSecret,
+  revealSecretInput,
+} from '../../../domain/deployments/secrets.ts'
+import { listSecrets, listSecretsInput } from '../../../domain/secrets/secret-set.ts'
 import { handledBy, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { deployment } from '../responses/deployment.ts'
 import { REVISION_ID_HEADER, revisionIdHeader } from '../responses/revision.ts'

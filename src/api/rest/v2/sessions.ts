@@ -1,6 +1,5 @@
 /** Operations on sessions (docs/api-rules.md#sessions). ../sign-in.ts opens them. */
-import { listInput, listSessions } from '../../../domain/sessions/read.ts'
-import { revokeInput, revokeSession } from '../../../domain/sessions/revoke.ts'
+import { listInput, listSessions, revokeInput, revokeSession } from '../../../domain/sessions/session.ts'
 import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { sessionList } from '../responses/session.ts'
 

@@ -1,6 +1,6 @@
 /** Upload URLs for tarballs and push tokens for images (docs/deployments.md#deployments). */
 import { createPushToken, pushTokenInput } from '../../../domain/sources/registry-tokens.ts'
-import { createUploadUrl, uploadUrlInput } from '../../../domain/sources/uploads/create-upload-url.ts'
+import { createUploadUrl, uploadUrlInput } from '../../../domain/sources/uploads.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { pushToken, uploadUrl } from '../responses/deployment.ts'
 

@@ -1,5 +1,5 @@
 /** Operations on workspaces (docs/api-rules.md#who-is-calling). */
-import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
+import { createInput, createWorkspace } from '../../../domain/workspaces.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { workspace } from '../responses/workspace.ts'
 

@@ -6,7 +6,7 @@ interface Fragment {
   error: string | null
 }
 
-/** Error codes of src/domain/sessions/login/error.ts. */
+/** Error codes of src/domain/sessions/login.ts. */
 const LOGIN_ERRORS: Record<string, string> = {
   denied: 'You were not signed in: your organization’s login has refused it, or you have cancelled it.',
   state_mismatch: 'This sign-in started in another browser or was already used. Sign in again.',

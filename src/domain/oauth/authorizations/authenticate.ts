@@ -17,7 +17,7 @@ import {
   type AuthorizationView,
   authenticateInput,
   verifierContext,
-} from './schemas.ts'
+} from './authorization.ts'
 
 /** Limits how many expired authorizations one call deletes. */
 const MAX_PURGED_ROWS = 100

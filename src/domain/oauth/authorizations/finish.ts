@@ -8,20 +8,21 @@ import { parse } from '../../parsing/parse.ts'
 import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
 import { toKeep } from '../../repositories/locks.ts'
 import { type Core, OAUTH_CHANNEL, type Tx, transaction } from '../../transaction/context.ts'
-import { connectAgent } from '../connections/connection.ts'
 import { adminHint, openProviderAccess, publishedEndpoints } from '../provider-access.ts'
+import { connectAgent } from '../tokens/connections.ts'
 import { queueRevocation } from '../tokens/revoke.ts'
 import { type SavedToken, saveToken } from '../tokens/save.ts'
 import { grantedScopes } from '../tokens/token.ts'
-import { type ConsumedAuthorization, consumeState } from './consume-state.ts'
+import { verifierContext } from './authorization.ts'
 import {
+  type ConsumedAuthorization,
+  consumeState,
   describeLostScopes,
   describeMissingScopes,
   explainFailure,
   failAuthorization,
   IncompleteGrantError,
 } from './outcome.ts'
-import { verifierContext } from './schemas.ts'
 
 /** The OAuth client validates the other parameters. */
 const callbackInput = z

@@ -12,10 +12,10 @@ import {
 } from '../../ports/oauth-client.ts'
 import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
-import { writeVerb } from '../../transaction/read-back.ts'
+import { writeVerb } from '../../transaction/once.ts'
 import { providerId, providerName, url } from '../../values/oauth-provider.ts'
 import { redirectUriOf } from '../provider-access.ts'
-import { insertProvider, requireUnused } from './create.ts'
+import { insertProvider, requireUnused } from './manage.ts'
 import { toSentence } from './rules.ts'
 
 const discoverBody = z

@@ -9,7 +9,7 @@ import { parse, type RawInput } from '../../parsing/parse.ts'
 import type { GitProvider, ProviderInstallation } from '../../ports/git-provider.ts'
 import { requireRole } from '../../transaction/access.ts'
 import { type Core, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
-import { requireGitProvider } from './find.ts'
+import { requireGitProvider } from './integrations.ts'
 
 /** Time that a person has to finish. */
 const VALID_MINUTES = 15

@@ -1,18 +1,22 @@
-/** Handles webhook deliveries. A delivery is only a hint: the provider's response decides (../README.md). */
+/** Handles webhook deliveries: pushes and changed installations. A delivery is only a hint, the provider's response decides. */
 
+import type { Prisma } from '../../../generated/prisma/client.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
-import type { Core } from '../../transaction/context.ts'
+import { lockThenRead } from '../../repositories/locks.ts'
+import { rollOut, toBuild } from '../../rollouts/rollout.ts'
+import { type Core, type Tx, transaction } from '../../transaction/context.ts'
+import { GIT_PROVIDER } from '../../values/event-types.ts'
+import { revisionColumns } from '../../values/revision-source.ts'
 import {
   type Delivery,
   type DeliveryGroup,
   finishDeliveries,
   leaseGroup,
+  lockLease,
   postponeDeliveries,
   releaseDeliveries,
   startOfRound,
 } from './delivery-queue.ts'
-import { rollOutPush } from './push.ts'
-import { syncInstallation } from './sync-installation.ts'
 
 const CONCURRENCY = 4
 
@@ -61,4 +65,125 @@ async function retryLater(core: Core, group: DeliveryGroup, error: unknown): Pro
   else if (error instanceof ProviderUnavailableError)
     core.log.warn({ ...about, error: error.message }, 'the git provider is unavailable, so a delivery is retried later')
   else core.log.error({ ...about, err: error }, 'could not handle a delivery of the git provider; it is retried later')
+}
+
+/** Returns whether the provider's response agrees with a delivery. Throws ProviderUnavailableError. */
+async function rollOutPush(
+  core: Core,
+  provider: GitProvider,
+  group: DeliveryGroup,
+  signal: AbortSignal,
+): Promise<(delivery: Delivery) => boolean> {
+  const repository = group.repository!
+  const branch = group.branch!
+  const found = await core.db.deployment.findMany({
+    where: whereBuildsOnPush(group),
+    select: { id: true, repoUrl: true, repositoryId: true },
+    orderBy: { id: 'asc' },
+  })
+  const ids = found
+    // also by id, because `repo_url` keeps the name from before a rename
+    .filter(
+      ({ repoUrl, repositoryId }) =>
+        (repositoryId !== null && repositoryId === group.repositoryId) ||
+        provider.repositoryOf(repoUrl!)?.toLowerCase() === repository.toLowerCase(),
+    )
+    .map(({ id }) => id)
+  if (ids.length === 0) return () => true
+  const head = await provider.branchHead(group.installationId, repository, branch, signal)
+  if (head === null) return () => true
+  const failures: unknown[] = []
+  for (const id of ids) {
+    try {
+      await transaction(core, (tx) => rollOutCommit(core, tx, group, id, head))
+    } catch (error) {
+      core.log.error({ err: error, deploymentId: id }, 'a push could not be rolled out to a deployment')
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+  return (delivery) => delivery.after === head
+}
+
+/**
+ * Deployments that build this branch of any repository of the installation. The provider's client compares
+ * repositories.
+ */
+function whereBuildsOnPush({ installationId, branch }: DeliveryGroup): Prisma.DeploymentWhereInput {
+  return {
+    source: 'gitprovider',
+    buildOnPush: true,
+    deletedAt: null,
+    integration: { kind: 'app', installationId, removedAt: null, suspendedAt: null },
+    latestRevision: { repoRef: branch },
+  }
+}
+
+/** The newest revision that does not copy the source of another one. */
+const NEWEST_SOURCE = {
+  where: { basedOnId: null },
+  orderBy: { number: 'desc' },
+  take: 1,
+  select: { repoCommitSha: true },
+} as const satisfies Prisma.RevisionFindManyArgs
+
+/** Does nothing if this commit is already the newest source, so a rollback is not undone. */
+async function rollOutCommit(core: Core, tx: Tx, group: DeliveryGroup, id: string, head: string): Promise<void> {
+  const where = { id, ...whereBuildsOnPush(group) }
+  const row = await lockThenRead(tx, id, () =>
+    tx.sql.deployment.findFirst({ where, include: { latestRevision: true, revisions: NEWEST_SOURCE } }),
+  )
+  if (!row || !(await lockLease(tx.sql, group))) return
+  const { latestRevision, revisions, ...deployment } = row
+  if ([latestRevision, ...revisions].some((revision) => revision!.repoCommitSha === head)) return
+  const { commitMessage = null, commitAuthor = null } = group.deliveries.find(({ after }) => after === head) ?? {}
+  const commit = { repoCommitSha: head, commitMessage, commitAuthor }
+  const source = { ...revisionColumns(null, latestRevision!), ...toBuild(deployment), ...commit }
+  const why = `Commit ${head} was pushed to ${group.branch}.`
+  const actor = { kind: 'git_provider', subject: null, name: null } as const
+  await rollOut({ ...core, actor }, tx, deployment, source, { trigger: 'push', change: { what: 'PUSHED' }, why })
+}
+
+/** The state after an action. Other actions change no stored state. */
+const STATE_AFTER: Record<string, InstallationState> = { deleted: 'removed', suspend: 'suspended', unsuspend: 'active' }
+
+type InstallationState = 'removed' | 'suspended' | 'active'
+
+/** Returns whether the provider's response agrees with a delivery. Throws ProviderUnavailableError. */
+async function syncInstallation(
+  core: Core,
+  provider: GitProvider,
+  group: DeliveryGroup,
+  signal: AbortSignal,
+): Promise<(delivery: Delivery) => boolean> {
+  const where = { installationId: group.installationId, removedAt: null }
+  const found = await core.db.integration.findMany({ where, orderBy: { id: 'asc' } })
+  if (found.length === 0) return () => true
+  const installation = await provider.installation(group.installationId, signal)
+  const state = !installation ? 'removed' : installation.suspended ? 'suspended' : 'active'
+  for (const { id, workspaceId } of found) {
+    await transaction(core, async (tx) => {
+      if (!(await lockLease(tx.sql, group))) return
+      const { count } = await tx.sql.integration.updateMany({
+        where: { id, removedAt: null, ...IS_CHANGE[state] },
+        data: stateColumns(state, tx.now()),
+      })
+      if (count > 0) tx.emit({ workspaceId, type: EVENT[state], subjectId: id, actor: GIT_PROVIDER })
+    })
+  }
+  return ({ action }) => STATE_AFTER[action ?? ''] === undefined || STATE_AFTER[action ?? ''] === state
+}
+
+/** Integrations that a state changes; only those are written and get an event. */
+const IS_CHANGE = { removed: {}, suspended: { suspendedAt: null }, active: { suspendedAt: { not: null } } } as const
+
+const EVENT = {
+  removed: 'integration.removed',
+  suspended: 'integration.suspended',
+  active: 'integration.unsuspended',
+} as const
+
+function stateColumns(state: InstallationState, now: Date) {
+  if (state === 'removed') return { removedAt: now }
+  return { suspendedAt: state === 'suspended' ? now : null }
 }

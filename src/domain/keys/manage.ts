@@ -1,0 +1,198 @@
+/** Creates, changes and revokes API keys (README.md). */
+import { z } from 'zod'
+import type { Role } from '../../generated/prisma/enums.ts'
+import { ForbiddenError, NotFoundError, rejectIfAny, UnauthenticatedError, type Violation } from '../errors/errors.ts'
+import { optional, printableName, time, uuid } from '../parsing/fields.ts'
+import { parse, type RawInput, violation } from '../parsing/parse.ts'
+import { shareListener } from '../repositories/locks.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import { writeVerb } from '../transaction/once.ts'
+import type { ActorRef } from '../values/event-types.ts'
+import { agentId } from '../values/oauth-provider.ts'
+import { type IssuedKey, issueKey, KEY_ROLES, type KeyView, visibleKeys, WITHOUT_HASH } from './key.ts'
+
+const createKeyBody = z.object({
+  name: printableName,
+  owner: optional(printableName).describe(
+    'The person or team that uses the key. Events show it as the author. Default: `name`.',
+  ),
+  role: z.enum(KEY_ROLES).meta({ typeName: 'Role' }),
+  listener_id: optional(uuid).describe(
+    'The only listener that may use the key. Required for the role listener, and allowed only for it.',
+  ),
+  agent_id: optional(agentId).describe(
+    'The only agent that may use the key. Required for the role agent, and allowed only for it.',
+  ),
+  /** may read the values of secrets; admin keys always may */
+  secrets_read: optional(z.boolean()),
+  expires_at: optional(time),
+  /** valid in every workspace of the organization; only an organization-wide credential may set it */
+  organization_wide: optional(z.boolean()),
+})
+
+export const createInput = z.object({ body: createKeyBody })
+
+export interface CreatedKey {
+  row: KeyView
+  /** the key itself, never stored; null: the response to the first call showed it */
+  text: string | null
+}
+
+/** Role: admin, so no caller grants rights that they lack. Throws NotFoundError for the listener. */
+export async function createKey(ctx: RequestContext, raw: RawInput): Promise<CreatedKey> {
+  const issued: IssuedKey[] = []
+  const row = await create(ctx, raw, async (_sql, written) => {
+    issued.push(written)
+    return written.row
+  })
+  return { row, text: issued.find((one) => one.row.id === row.id)?.text ?? null }
+}
+
+const create = writeVerb<IssuedKey>(async (ctx, raw, read) => {
+  requireRole(ctx, 'admin')
+  const { body } = parse(createInput, raw)
+  const organizationWide = body.organization_wide ?? false
+  if (organizationWide && ctx.actor.workspaceId !== null) {
+    throw new ForbiddenError('Only an organization-wide credential can create an organization-wide key.')
+  }
+  const expiresAt = body.expires_at ?? null
+  const violations = [
+    ...(expiresAt && expiresAt <= ctx.clock() ? [violation('expires_at', 'Must be in the future.')] : []),
+    ...keyViolations(body),
+  ]
+  return transaction(ctx, async (tx) => {
+    // The lock makes a concurrent deletion of the listener revoke this key too.
+    if (body.listener_id != null) await shareListener(tx, ctx.workspace.id, body.listener_id)
+    rejectIfAny(violations)
+    const issued = await issueKey(tx, {
+      organizationId: ctx.workspace.organizationId,
+      workspaceId: ctx.workspace.id,
+      organizationWide,
+      name: body.name,
+      owner: body.owner,
+      role: body.role,
+      secretsRead: body.secrets_read ?? false,
+      listenerId: body.listener_id,
+      agentId: body.agent_id,
+      expiresAt,
+      createdBy: ctx.actor.subject,
+      actor: actorOf(ctx.actor),
+    })
+    return read(tx, issued)
+  })
+})
+
+interface KeyFields {
+  role: Role
+  listener_id?: string | null
+  agent_id?: string | null
+  organization_wide?: boolean | null
+  secrets_read?: boolean | null
+}
+
+/** Roles whose keys belong to one listener or agent, with the field that names it. */
+const BOUND_ROLES = { listener: 'listener_id', agent: 'agent_id' } as const
+
+/** Listener and agent keys belong to one workspace. No machine key reads secrets by the API (README.md). */
+export function keyViolations(key: KeyFields): Violation[] {
+  const bound = key.role === 'listener' || key.role === 'agent'
+  return [
+    ...Object.entries(BOUND_ROLES).flatMap(([role, member]) => {
+      const named = key[member] != null
+      if (role === key.role) return named ? [] : [violation(member, `Required for the role ${role}.`, 'missing')]
+      return named ? [violation(member, `Only for the role ${role}.`)] : []
+    }),
+    ...(bound && key.organization_wide ? [violation('organization_wide', `Not for the role ${key.role}.`)] : []),
+    ...((bound || key.role === 'builder') && key.secrets_read
+      ? [violation('secrets_read', `Not for the role ${key.role}.`)]
+      : []),
+  ]
+}
+
+export const updateInput = z.object({
+  path: z.object({ api_key_id: uuid }),
+  body: z.object({
+    owner: printableName.describe('The person or team that uses the key.'),
+  }),
+})
+
+/** Role: admin; viewer for a key that sets its own missing owner. Other servers show the new owner within seconds. */
+export const updateKey = writeVerb<KeyView>(async (ctx, raw, read) => {
+  requireRole(ctx, 'viewer')
+  const { path, body } = parse(updateInput, raw)
+  const id = path.api_key_id
+  const isOwn = ctx.actor.kind === 'api_key' && ctx.actor.subject === id
+  if (!isOwn) requireRole(ctx, 'admin')
+  const row = await transaction(ctx, async (tx) => {
+    const where = { id, AND: visibleKeys(ctx) }
+    const found = await tx.sql.apiKey.findFirst({ where, omit: WITHOUT_HASH })
+    if (!found) throw new NotFoundError('API key', id)
+    if (found.owner === body.owner) return read(tx, found)
+    if (isOwn && found.owner === null) return read(tx, await write(ctx, tx, found, body.owner))
+    requireRole(ctx, 'admin')
+    if (found.workspaceId === null && ctx.actor.workspaceId !== null)
+      throw new ForbiddenError('Only an organization-wide credential can change an organization-wide key.')
+    return read(tx, await write(ctx, tx, found, body.owner))
+  })
+  ctx.onKeyRenamed?.(id)
+  return row
+})
+
+async function write(ctx: RequestContext, tx: Tx, { id }: KeyView, owner: string): Promise<KeyView> {
+  tx.emit({
+    workspaceId: ctx.workspace.id,
+    type: 'api_key.updated',
+    subjectId: id,
+    changed: ['owner'],
+    actor: actorOf(ctx.actor),
+  })
+  return tx.sql.apiKey.update({ where: { id }, data: { owner }, omit: WITHOUT_HASH })
+}
+
+export const revokeInput = z.object({ path: z.object({ api_key_id: uuid }) })
+
+/** NOTIFY channel for revoked keys and ended sessions. The payload is the id. */
+export const KEY_CHANNEL = 'pilothouse_keys'
+
+/** Idempotent. Role: admin. Throws NotFoundError; ForbiddenError if a workspace credential revokes an organization-wide key. */
+export const revokeKey = writeVerb<KeyView>(async (ctx, raw, read) => {
+  requireRole(ctx, 'admin')
+  const { path } = parse(revokeInput, raw)
+  const id = path.api_key_id
+  const row = await transaction(ctx, async (tx) => {
+    const found = await tx.sql.apiKey.findFirst({ where: { id, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH })
+    if (!found) throw new NotFoundError('API key', id)
+    if (found.workspaceId === null && ctx.actor.workspaceId !== null) {
+      throw new ForbiddenError('Only an organization-wide credential can revoke an organization-wide key.')
+    }
+    const revoked = await markRevoked(tx, found, { workspaceId: ctx.workspace.id, actor: actorOf(ctx.actor) })
+    return read(tx, revoked)
+  })
+  ctx.onKeyRevoked?.(id)
+  return row
+})
+
+/** Stores the revocation once and notifies every server. `log`: workspace and actor of the event. */
+export async function markRevoked(
+  tx: Tx,
+  key: Pick<KeyView, 'id'>,
+  log: { workspaceId: string; actor: ActorRef },
+): Promise<KeyView> {
+  const { count } = await tx.sql.apiKey.updateMany({
+    where: { id: key.id, revokedAt: null },
+    data: { revokedAt: tx.now() },
+  })
+  if (count > 0) {
+    tx.emit({ workspaceId: log.workspaceId, type: 'api_key.revoked', subjectId: key.id, actor: log.actor })
+    await tx.sql.$executeRaw`SELECT pg_notify(${KEY_CHANNEL}, ${key.id})`
+  }
+  return tx.sql.apiKey.findUniqueOrThrow({ where: { id: key.id }, omit: WITHOUT_HASH })
+}
+
+/** For a call that waited before it returns secrets: its key may have ended since. Throws UnauthenticatedError. */
+export async function refuseRevoked(ctx: RequestContext): Promise<void> {
+  const key = await ctx.db.apiKey.findUnique({ where: { id: ctx.actor.subject } })
+  if (!key || key.revokedAt || (key.expiresAt && key.expiresAt <= ctx.clock()))
+    throw new UnauthenticatedError('The API key is unknown, expired or revoked.')
+}
