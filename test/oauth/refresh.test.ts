@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
-import { awaitRefresh, refresh, refreshExpiring } from '../../src/domain/oauth/tokens/refresh.ts'
+import { ensureFresh, refresh, refreshExpiring } from '../../src/domain/oauth/tokens/refresh.ts'
 import {
   endAbandonedToken,
   readSnapshot,
@@ -198,7 +198,7 @@ describe('when the provider fails', () => {
     rotating.next('500')
     expect((await requestAccessToken(app, connected)).status).toBe(502)
     await makeDueForRefresh(app, connected)
-    expect(await awaitRefresh(core, seen!, 5)).toEqual({ kind: 'failed', why: 'answered 500' })
+    await expect(ensureFresh(core, 'The provider', seen!)).rejects.toThrow('at the last attempt: it answered 500')
     expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 

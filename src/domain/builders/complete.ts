@@ -6,7 +6,7 @@
 import { loadedAggregate } from '../claims/claim-state.ts'
 import { recordReport } from '../claims/complete.ts'
 import { rejectIfAny, type Violation } from '../errors/errors.ts'
-import { violation } from '../parsing/parse.ts'
+import { violationUnless } from '../parsing/parse.ts'
 import { repositoryOf } from '../ports/registry.ts'
 import type { BuilderCompleteRequest } from '../protocol/builders.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
@@ -43,12 +43,13 @@ function violations(
 ): Violation[] {
   if (outcome !== 'succeeded') return []
   const repository = `image:${core.registry?.host}/${repositoryOf(deployment)}@sha256:`
-  const isOwn = artifact?.startsWith(repository) && /^[0-9a-f]{64}$/.test(artifact.slice(repository.length))
+  const digest = artifact?.startsWith(repository) ? artifact.slice(repository.length) : ''
+  const isOwn = /^[0-9a-f]{64}$/.test(digest)
+  // other sources have no commits
+  const hasCommit = Boolean(repoCommitSha) || deployment.source !== 'gitprovider'
+  const missing = 'Required for a build of a git repository that succeeded.'
   return [
-    ...(isOwn ? [] : [violation('artifact', `Must be ${repository}… with the digest of what was pushed.`)]),
-    // other sources have no commits
-    ...(repoCommitSha || deployment.source !== 'gitprovider'
-      ? []
-      : [violation('repo_commit_sha', 'Required for a build of a git repository that succeeded.', 'missing')]),
+    ...violationUnless(isOwn, 'artifact', `Must be ${repository}… with the digest of what was pushed.`),
+    ...violationUnless(hasCommit, 'repo_commit_sha', missing, 'missing'),
   ]
 }

@@ -6,9 +6,9 @@ import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { AbortScope } from '../../platform/async/time-limit.ts'
+import { handOver } from '../claims/control-plane.ts'
 import { takeSlot, tryTakeSlot } from '../concurrency/concurrency-limit.ts'
 import { ClaimLostError } from '../errors/errors.ts'
-import { refuseRevoked } from '../keys/manage.ts'
 import { appendLinesSql } from '../logs/append.ts'
 import { fromWire, type WireObject } from '../parsing/codec.ts'
 import { uuid } from '../parsing/fields.ts'
@@ -55,15 +55,7 @@ export async function claimForBuilder(ctx: RequestContext, raw: RawInput): Promi
   const request = { ...body, holder: body.holder ?? ctx.actor.name }
   const take = () => takeSlot(ctx, 'listenerWaits')
   const claims = await whileValid(ctx, take, (signal, enter) => claimBuilds(ctx, scope, request, signal, enter))
-  if (claims.length === 0) return claims
-  const takeBack = () => giveBuildsBack(ctx, scope, claims)
-  // the client is gone, so it never got the builds
-  ctx.client?.gone.addEventListener('abort', () => void takeBack(), { once: true })
-  await refuseRevoked(ctx).catch(async (error) => {
-    await takeBack()
-    throw error
-  })
-  return claims
+  return handOver(ctx, claims, () => giveBuildsBack(ctx, scope, claims))
 }
 
 /** Key: a builder's. Answers for each claim in order. Waits up to `wait_seconds` while none is lost. */

@@ -1,7 +1,7 @@
 /** The builds that a builder may take, and the check of its calls against lease, fencing token and scope. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { type ClaimState, readClaimStates } from '../claims/claim-state.ts'
-import { returnTakenTries } from '../claims/liveness.ts'
+import { lostTryReturner, returnTakenTries } from '../claims/liveness.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import type { HeldClaim } from '../repositories/lease.ts'
 import { lockById, toChangeOrSkip } from '../repositories/locks.ts'
@@ -82,20 +82,7 @@ export async function lockBuild(
   return { ...reading.state, requestedStep: step }
 }
 
-/** Runs a builder's call. If the claim is lost, its try is returned. */
-export async function returningLostTry<T>(
-  core: Core,
-  scope: BuilderScope,
-  claim: HeldClaim,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof ClaimLostError) await returnLostTries(core, scope, [claim.claimId])
-    throw error
-  }
-}
+export const returningLostTry = lostTryReturner(returnLostTries)
 
 /** Returns the tries taken under these claims, once each: the builder lost its lease but was merely slow. */
 export async function returnLostTries(core: Core, scope: BuilderScope, claimIds: readonly string[]): Promise<void> {

@@ -1,7 +1,7 @@
 /** Records a holder's report on how a step ended (README.md). A closed step accepts only a build's commit and plan. */
 import type { Step } from '../../generated/prisma/client.ts'
 import { rejectIfAny, type Violation } from '../errors/errors.ts'
-import { violation } from '../parsing/parse.ts'
+import { violationUnless } from '../parsing/parse.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from '../protocol/protocol.ts'
 import { noLongerBusy } from '../repositories/deployment.ts'
 import type { Scope } from '../repositories/lease.ts'
@@ -126,11 +126,12 @@ function reportViolations(
   { outcome, artifact, repoCommitSha }: CompleteRequest,
 ): Violation[] {
   if (kind !== 'BUILD' || outcome !== 'succeeded') return []
-  const missing = (field: string) => violation(field, 'Required for a BUILD that succeeded.', 'missing')
+  const message = 'Required for a BUILD that succeeded.'
+  // other sources have no commits
+  const hasCommit = Boolean(repoCommitSha) || source !== 'gitprovider'
   return [
-    ...(artifact ? [] : [missing('artifact')]),
-    // other sources have no commits
-    ...(repoCommitSha || source !== 'gitprovider' ? [] : [missing('repo_commit_sha')]),
+    ...violationUnless(Boolean(artifact), 'artifact', message, 'missing'),
+    ...violationUnless(hasCommit, 'repo_commit_sha', message, 'missing'),
   ]
 }
 

@@ -66,9 +66,12 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
   const request = { ...body, holder: body.holder ?? ctx.actor.subject }
   const take = () => takeSlot(ctx, 'listenerWaits')
   const claims = await whileValid(ctx, take, (signal, enter) => claim(ctx, scope, request, signal, enter))
+  return handOver(ctx, claims, () => giveBack(ctx, scope, claims))
+}
+
+/** Takes the claims back if the client has disconnected, so it never got them, or if its key was revoked during the wait. */
+export async function handOver<C>(ctx: RequestContext, claims: C[], takeBack: () => Promise<void>): Promise<C[]> {
   if (claims.length === 0) return claims
-  const takeBack = () => giveBack(ctx, scope, claims)
-  // the client is gone, so it never got the claims
   ctx.client?.gone.addEventListener('abort', () => void takeBack(), { once: true })
   await refuseRevoked(ctx).catch(async (error) => {
     await takeBack()

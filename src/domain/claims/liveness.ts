@@ -8,20 +8,19 @@ import { countsLosses, KINDS_COUNTING_LOSSES } from '../rollouts/plan.ts'
 import { recordLostLease } from '../rollouts/steps.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 
-/** Runs a call under a claim. If the claim is lost, its try is returned. */
-export async function returningLostTry<T>(
-  core: Core,
-  scope: Scope,
-  claim: HeldClaim,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof ClaimLostError) await returnLostTries(core, scope, [claim.claimId])
-    throw error
+/** Makes a function that runs a call under a claim. If the claim is lost, its try is returned. */
+export const lostTryReturner =
+  <S>(returnTries: (core: Core, scope: S, claimIds: readonly string[]) => Promise<void>) =>
+  async <T>(core: Core, scope: S, { claimId }: HeldClaim, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof ClaimLostError) await returnTries(core, scope, [claimId])
+      throw error
+    }
   }
-}
+
+export const returningLostTry = lostTryReturner(returnLostTries)
 
 /** Returns the tries taken under these claims, once each. A claim with a valid lease (wrong token) keeps its try. */
 export async function returnLostTries(core: Core, scope: Scope, claimIds: readonly string[]): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
 import type { Violation } from '../errors/errors.ts'
-import { violation } from '../parsing/parse.ts'
+import { immutableViolations, whyImmutable } from '../parsing/parse.ts'
 import { secretViolations } from '../secrets/rules.ts'
 import type { SecretReference, UpdateBody } from '../values/shapes.ts'
 import {
@@ -82,16 +82,9 @@ function fixedFields(deployment: Readonly<Deployment>, body: UpdateBody): Fixed[
   ]
 }
 
-function fixedViolations(source: Deployment['source'], fixed: Fixed[]): Violation[] {
-  return fixed
-    .filter(([, sent, stored]) => sent != null && sent !== stored)
-    .map(
-      ([field, , stored]) =>
-        // the message of create says more if the source does not have the field
-        onlyForViolation(source, field) ??
-        violation(
-          field,
-          `Cannot be changed after creation; it is ${stored === null ? 'not set' : JSON.stringify(stored)}.`,
-        ),
-    )
-}
+/** The message of create says more if the source does not have the field. */
+const fixedViolations = (source: Deployment['source'], fixed: Fixed[]): Violation[] =>
+  fixed.flatMap((one) => {
+    const found = immutableViolations([one], whyImmutable)
+    return found.length > 0 ? (onlyForViolation(source, one[0]) ?? found) : []
+  })

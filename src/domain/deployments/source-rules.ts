@@ -1,8 +1,8 @@
 /** Field rules by source (docs/deployments.md#deployments). Pure: each returns a list of violations. */
 import type { Source } from '../../generated/prisma/enums.ts'
 import type { Violation } from '../errors/errors.ts'
-import { violation } from '../parsing/parse.ts'
-import { RESERVED_NAMES } from '../secrets/rules.ts'
+import { violation, violationUnless } from '../parsing/parse.ts'
+import { RESERVED_NAMES, reservedName } from '../secrets/rules.ts'
 import type { DomainSettings } from '../transaction/context.ts'
 import { parseImageReference } from '../values/image-reference.ts'
 import { parseRepoUrl } from '../values/repository-url.ts'
@@ -77,16 +77,10 @@ export function requiredViolations(source: Source, body: SourceFields): Violatio
 }
 
 export function offeredViolations(source: Source, modes: DomainSettings['deploymentModes']): Violation[] {
-  if (source === 'gitprovider' && !modes.includes('cloud'))
-    return [violation('source', 'gitprovider is not offered by this installation (DEPLOYMENT_MODES lacks cloud).')]
-  if (source === 'external_container' && !modes.includes('self_hosted'))
-    return [
-      violation(
-        'source',
-        'external_container is not offered by this installation (DEPLOYMENT_MODES lacks self_hosted).',
-      ),
-    ]
-  return []
+  const mode = { gitprovider: 'cloud', external_container: 'self_hosted' } as const
+  const needed = source === 'gitprovider' || source === 'external_container' ? mode[source] : null
+  const lacking = `${source} is not offered by this installation (DEPLOYMENT_MODES lacks ${needed}).`
+  return violationUnless(needed === null || modes.includes(needed), 'source', lacking)
 }
 
 /** For create only: the URL can't be changed later. */
@@ -97,11 +91,8 @@ export function repoUrlViolations(source: Source, repoUrl: string | null | undef
 
 /** A tag excludes `build_on_push`. Both arguments are the values to be stored. */
 export function refViolations(repoRef: string | null, buildOnPush: boolean | null): Violation[] {
-  if (repoRef?.startsWith('refs/tags/') && buildOnPush)
-    return [
-      violation('source_config.build_on_push', 'Cannot be enabled when repo_ref is a tag (starts with refs/tags/).'),
-    ]
-  return []
+  const excluded = 'Cannot be enabled when repo_ref is a tag (starts with refs/tags/).'
+  return violationUnless(!repoRef?.startsWith('refs/tags/') || !buildOnPush, 'source_config.build_on_push', excluded)
 }
 
 /**
@@ -115,25 +106,17 @@ function refNameViolations(repoRef: string | null | undefined): Violation[] {
   if (name.startsWith('refs/')) return [violation(field, 'Must be a branch name only, or a tag as refs/tags/….')]
   // biome-ignore lint/suspicious/noControlCharactersInRegex: git forbids them in names
   const bad = /[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\/\/|^[-/.]|\/\.|[/.]$|\.lock(\/|$)|^@$|^$/.test(name)
-  return bad ? [violation(field, 'Not a valid git branch or tag name.')] : []
+  return violationUnless(!bad, field, 'Not a valid git branch or tag name.')
 }
 
-function pathViolations(graphConfigPath: string | null | undefined): Violation[] {
-  if (graphConfigPath == null) return []
-  const outside =
-    graphConfigPath.startsWith('/') || graphConfigPath.split('/').includes('..') || /[\r\n]/.test(graphConfigPath)
-  return outside
-    ? [
-        violation(
-          'source_revision_config.graph_config_path',
-          'Must be a path inside the repository, relative to its root.',
-        ),
-      ]
-    : []
+function pathViolations(path: string): Violation[] {
+  const inside = !path.startsWith('/') && !path.split('/').includes('..') && !/[\r\n]/.test(path)
+  const message = 'Must be a path inside the repository, relative to its root.'
+  return violationUnless(inside, 'source_revision_config.graph_config_path', message)
 }
 
-function imageViolations(imageUri: string | null | undefined): Violation[] {
-  const parsed = imageUri == null ? null : parseImageReference(imageUri)
+function imageViolations(imageUri: string): Violation[] {
+  const parsed = parseImageReference(imageUri)
   return typeof parsed === 'string' ? [violation('source_revision_config.image_uri', parsed)] : []
 }
 
@@ -142,27 +125,26 @@ export function referenceViolations(
   references: readonly SecretReference[] | null | undefined,
   secretNames: readonly string[],
 ): Violation[] {
-  const found: Violation[] = []
-  references?.forEach(({ name }, i) => {
+  return (references ?? []).flatMap(({ name }, i, all) => {
     const field = `secret_references.${i}.name`
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-      found.push(violation(field, 'Must be the name of an environment variable.'))
-    else if (RESERVED_NAMES.has(name))
-      found.push(violation(field, `${name} is set by the server itself; choose another name.`))
-    if (references.findIndex((other) => other.name === name) !== i)
-      found.push(violation(field, `The name ${name} occurs twice.`))
-    if (secretNames.includes(name)) found.push(violation(field, `There is a secret named ${name} too.`))
+    const isFirst = all.findIndex((other) => other.name === name) === i
+    return [
+      ...(/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
+        ? violationUnless(!RESERVED_NAMES.has(name), field, reservedName(name))
+        : [violation(field, 'Must be the name of an environment variable.')]),
+      ...violationUnless(isFirst, field, `The name ${name} occurs twice.`),
+      ...violationUnless(!secretNames.includes(name), field, `There is a secret named ${name} too.`),
+    ]
   })
-  return found
 }
 
 /** Rules for values, on create and on PATCH. */
 export function contentViolations(body: SourceFields): Violation[] {
-  const revision = body.source_revision_config
+  const { repo_ref: ref, graph_config_path: path, image_uri: image } = body.source_revision_config ?? {}
   return [
-    ...refNameViolations(revision?.repo_ref),
-    ...pathViolations(revision?.graph_config_path),
-    ...imageViolations(revision?.image_uri),
+    ...refNameViolations(ref),
+    ...(path == null ? [] : pathViolations(path)),
+    ...(image == null ? [] : imageViolations(image)),
     ...resourceSpecViolations(body.source_config?.resource_spec),
   ]
 }
@@ -171,22 +153,13 @@ export function contentViolations(body: SourceFields): Violation[] {
 export function classViolations(
   name: string | null | undefined,
   listener: { podClasses: readonly string[] } | null,
-  settings: DomainSettings,
+  { podClasses, runtime }: DomainSettings,
 ): Violation[] {
-  const known = listener?.podClasses ?? settings.podClasses
+  const known = listener?.podClasses ?? podClasses
   if (name == null || known.includes(name)) return []
-  const field = 'source_config.resource_spec.class'
-  if (!listener && settings.runtime !== 'kubernetes')
-    return [
-      violation(field, `Only deployments on Kubernetes have classes; RUNTIME of this server is ${settings.runtime}.`),
-    ]
-  const whose = listener ? 'its listener' : 'this server'
-  return [
-    violation(
-      field,
-      `Must be one of POD_CLASSES of ${whose}: ${known.length > 0 ? known.join(', ') : 'there are none'}.`,
-    ),
-  ]
+  const oneOf = `Must be one of POD_CLASSES of ${listener ? 'its listener' : 'this server'}: ${known.join(', ') || 'there are none'}.`
+  const noClasses = `Only deployments on Kubernetes have classes; RUNTIME of this server is ${runtime}.`
+  return [violation('source_config.resource_spec.class', listener || runtime === 'kubernetes' ? oneOf : noClasses)]
 }
 
 /** A listener is required once the workspace has one. The namespace must be one of the listener's. */
@@ -195,36 +168,18 @@ export function listenerViolations(
   namespace: string | null,
   workspaceHasListener: boolean,
 ): Violation[] {
+  const idField = 'source_config.listener_id'
+  const namespaceField = 'source_config.listener_config.k8s_namespace'
   if (!listener) {
-    if (workspaceHasListener)
-      return [violation('source_config.listener_id', 'Required: this workspace has listeners.', 'missing')]
-    return namespace === null
-      ? []
-      : [violation('source_config.listener_config.k8s_namespace', 'Only together with listener_id.')]
+    if (workspaceHasListener) return [violation(idField, 'Required: this workspace has listeners.', 'missing')]
+    return violationUnless(namespace === null, namespaceField, 'Only together with listener_id.')
   }
-  if (listener.k8sNamespaces.length === 0)
-    return [
-      violation(
-        'source_config.listener_id',
-        'This listener has no namespaces yet: add them to compute_config.k8s_namespaces of the listener first.',
-      ),
-    ]
-  if (namespace === null)
-    return listener.k8sNamespaces.length === 1
-      ? []
-      : [
-          violation(
-            'source_config.listener_config.k8s_namespace',
-            `Required: one of ${listener.k8sNamespaces.join(', ')}.`,
-            'missing',
-          ),
-        ]
-  return listener.k8sNamespaces.includes(namespace)
-    ? []
-    : [
-        violation(
-          'source_config.listener_config.k8s_namespace',
-          `Must be one of the listener's namespaces: ${listener.k8sNamespaces.join(', ')}.`,
-        ),
-      ]
+  const names = listener.k8sNamespaces
+  const noNames =
+    'This listener has no namespaces yet: add them to compute_config.k8s_namespaces of the listener first.'
+  if (names.length === 0) return [violation(idField, noNames)]
+  const all = names.join(', ')
+  return namespace === null
+    ? violationUnless(names.length === 1, namespaceField, `Required: one of ${all}.`, 'missing')
+    : violationUnless(names.includes(namespace), namespaceField, `Must be one of the listener's namespaces: ${all}.`)
 }

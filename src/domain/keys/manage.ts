@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Role } from '../../generated/prisma/enums.ts'
 import { ForbiddenError, NotFoundError, rejectIfAny, UnauthenticatedError, type Violation } from '../errors/errors.ts'
 import { optional, printableName, time, uuid } from '../parsing/fields.ts'
-import { parse, type RawInput, violation } from '../parsing/parse.ts'
+import { parse, type RawInput, violationUnless } from '../parsing/parse.ts'
 import { shareListener } from '../repositories/locks.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
@@ -30,6 +30,8 @@ const createKeyBody = z.object({
   /** valid in every workspace of the organization; only an organization-wide credential may set it */
   organization_wide: optional(z.boolean()),
 })
+
+type KeyFields = z.output<typeof createKeyBody>
 
 export const createInput = z.object({ body: createKeyBody })
 
@@ -58,7 +60,7 @@ const create = writeVerb<IssuedKey>(async (ctx, raw, read) => {
   }
   const expiresAt = body.expires_at ?? null
   const violations = [
-    ...(expiresAt && expiresAt <= ctx.clock() ? [violation('expires_at', 'Must be in the future.')] : []),
+    ...violationUnless(!expiresAt || expiresAt > ctx.clock(), 'expires_at', 'Must be in the future.'),
     ...keyViolations(body),
   ]
   return transaction(ctx, async (tx) => {
@@ -83,30 +85,19 @@ const create = writeVerb<IssuedKey>(async (ctx, raw, read) => {
   })
 })
 
-interface KeyFields {
-  role: Role
-  listener_id?: string | null
-  agent_id?: string | null
-  organization_wide?: boolean | null
-  secrets_read?: boolean | null
-}
-
-/** Roles whose keys belong to one listener or agent, with the field that names it. */
-const BOUND_ROLES = { listener: 'listener_id', agent: 'agent_id' } as const
-
 /** Listener and agent keys belong to one workspace. No machine key reads secrets by the API (README.md). */
-export function keyViolations(key: KeyFields): Violation[] {
+export function keyViolations(key: Pick<KeyFields, 'role'> & Partial<KeyFields>): Violation[] {
   const bound = key.role === 'listener' || key.role === 'agent'
+  const belongs = (role: Role, field: 'listener_id' | 'agent_id') =>
+    key.role === role
+      ? violationUnless(key[field] != null, field, `Required for the role ${role}.`, 'missing')
+      : violationUnless(key[field] == null, field, `Only for the role ${role}.`)
+  const message = `Not for the role ${key.role}.`
   return [
-    ...Object.entries(BOUND_ROLES).flatMap(([role, member]) => {
-      const named = key[member] != null
-      if (role === key.role) return named ? [] : [violation(member, `Required for the role ${role}.`, 'missing')]
-      return named ? [violation(member, `Only for the role ${role}.`)] : []
-    }),
-    ...(bound && key.organization_wide ? [violation('organization_wide', `Not for the role ${key.role}.`)] : []),
-    ...((bound || key.role === 'builder') && key.secrets_read
-      ? [violation('secrets_read', `Not for the role ${key.role}.`)]
-      : []),
+    ...belongs('listener', 'listener_id'),
+    ...belongs('agent', 'agent_id'),
+    ...violationUnless(!bound || !key.organization_wide, 'organization_wide', message),
+    ...violationUnless(!(bound || key.role === 'builder') || !key.secrets_read, 'secrets_read', message),
   ]
 }
 

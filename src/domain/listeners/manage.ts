@@ -4,21 +4,21 @@ import type { Listener } from '../../generated/prisma/client.ts'
 import { ConflictError, rejectIfAny, requireVersion, type Violation } from '../errors/errors.ts'
 import { markRevoked } from '../keys/manage.ts'
 import { changedFields } from '../parsing/changed-fields.ts'
-import { parse, type RawInput, violation } from '../parsing/parse.ts'
+import {
+  immutableViolations,
+  parse,
+  type RawInput,
+  violation,
+  violationUnless,
+  whyImmutable,
+} from '../parsing/parse.ts'
 import { forgetListener } from '../repositories/deployment.ts'
 import { lockListener } from '../repositories/locks.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
 import { once, writeVerb } from '../transaction/once.ts'
 import { requireListenerPlan } from './read.ts'
-import {
-  type ComputeConfig,
-  type ComputeType,
-  createBody,
-  listenerPath,
-  type UpdateBody,
-  updateBody,
-} from './schemas.ts'
+import { type ComputeConfig, createBody, listenerPath, updateBody } from './schemas.ts'
 import { refuseIfUsed } from './used-by.ts'
 
 export const createInput = z.object({ body: createBody })
@@ -31,7 +31,7 @@ export const createListener = writeVerb<Listener>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   requireListenerPlan(ctx)
   const { body } = parse(createInput, raw)
-  rejectIfAny(configViolations(body.compute_type, body.compute_config))
+  rejectIfAny(configViolations(body.compute_config))
   const workspaceId = ctx.workspace.id
   return transaction(ctx, async (tx) => {
     const [listener] = await tx.sql.listener.createManyAndReturn({
@@ -73,8 +73,14 @@ export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
     const listener = await lockListener(tx, ctx, path.listener_id)
     requireVersion(raw.ifMatch, 'Listener', listener.id, listener)
     rejectIfAny([
-      ...immutableViolations(listener, body),
-      ...configViolations(listener.computeType, body.compute_config),
+      ...immutableViolations(
+        [
+          ['compute_type', body.compute_type, listener.computeType],
+          ['compute_id', body.compute_id, listener.computeId],
+        ],
+        whyImmutable,
+      ),
+      ...configViolations(body.compute_config),
     ])
     const namespaces = body.compute_config?.k8s_namespaces
     if (namespaces != null) await refuseRemovingUsed(tx, listener, namespaces)
@@ -130,34 +136,12 @@ async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
 /** Name of a Kubernetes namespace. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
-const BY_TYPE: Record<ComputeType, (config: ComputeConfig) => Violation[]> = {
-  k8s: ({ k8s_namespaces: namespaces }) => (namespaces ?? []).flatMap(namespaceViolations),
-}
-
-/** The compute type selects the rules for `compute_config`. */
-function configViolations(computeType: string, config: ComputeConfig | null | undefined): Violation[] {
-  return config == null ? [] : BY_TYPE[computeType as ComputeType](config)
-}
+const configViolations = (config: ComputeConfig | null | undefined): Violation[] =>
+  (config?.k8s_namespaces ?? []).flatMap(namespaceViolations)
 
 function namespaceViolations(name: string, i: number, all: readonly string[]): Violation[] {
   const field = `compute_config.k8s_namespaces.${i}`
-  if (!DNS_LABEL.test(name))
-    return [
-      violation(
-        field,
-        'Must be a DNS-1123 label: up to 63 lower-case letters, digits and hyphens, with no hyphen at either end.',
-      ),
-    ]
-  return all.indexOf(name) === i ? [] : [violation(field, `The namespace ${name} occurs twice.`)]
-}
-
-/** Clients send stored values back, so those are accepted. */
-function immutableViolations(listener: Listener, body: UpdateBody): Violation[] {
-  const immutable: [string, unknown, unknown][] = [
-    ['compute_type', body.compute_type, listener.computeType],
-    ['compute_id', body.compute_id, listener.computeId],
-  ]
-  return immutable
-    .filter(([, sent, stored]) => sent != null && sent !== stored)
-    .map(([field, , stored]) => violation(field, `Cannot be changed after creation; it is ${JSON.stringify(stored)}.`))
+  const isLabel = 'up to 63 lower-case letters, digits and hyphens, with no hyphen at either end.'
+  if (!DNS_LABEL.test(name)) return [violation(field, `Must be a DNS-1123 label: ${isLabel}`)]
+  return violationUnless(all.indexOf(name) === i, field, `The namespace ${name} occurs twice.`)
 }

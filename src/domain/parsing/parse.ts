@@ -127,6 +127,23 @@ export function violation(field: string, msg: string, type = 'value_error'): Vio
 }
 
 /** Keeps the last of equal issues, because zod reports the bounds of safe integers before ours. */
+/** A violation unless the rule holds. */
+export const violationUnless = (holds: boolean, field: string, msg: string, type?: string): Violation[] =>
+  holds ? [] : [violation(field, msg, type)]
+
+export const whyImmutable = (stored: unknown): string =>
+  `Cannot be changed after creation; it is ${stored === null ? 'not set' : JSON.stringify(stored)}.`
+
+/** Fields that can't be changed, as field, sent and stored value. Clients send stored values back, so those are accepted. */
+export function immutableViolations(
+  fields: readonly (readonly [field: string, sent: unknown, stored: unknown])[],
+  message: (stored: unknown) => string = () => 'Cannot be changed.',
+): Violation[] {
+  return fields
+    .filter(([, sent, stored]) => sent != null && sent !== stored)
+    .map(([field, , stored]) => violation(field, message(stored)))
+}
+
 function violationsOf({ issues }: z.ZodError): Violation[] {
   const found = issues.map(toViolation)
   return [...new Map(found.map((one) => [JSON.stringify([one.loc, one.type]), one])).values()]

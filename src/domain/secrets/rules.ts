@@ -1,6 +1,6 @@
 /** Rules for secrets (docs/deployments.md#secrets): names, sizes, the mask in requests, and changes by name. Pure. */
 import type { Violation } from '../errors/errors.ts'
-import { violation } from '../parsing/parse.ts'
+import { violation, violationUnless } from '../parsing/parse.ts'
 import { HEALTH_PATH_RULE, HEALTH_PATH_SECRET, isHealthPath } from '../values/health-path.ts'
 import type { Secret, SecretReference } from '../values/shapes.ts'
 import { MASK } from './secret-set.ts'
@@ -20,6 +20,8 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'PILOTHOUSE_REVISION_ID',
 ])
 
+export const reservedName = (name: string) => `${name} is set by the server itself; choose another name.`
+
 const MAX_NAME_LENGTH = 256
 const MAX_VALUE_BYTES = 64 * 1024
 
@@ -29,28 +31,23 @@ export function secretViolations(
   stored: readonly string[],
   field = 'secrets',
 ): Violation[] {
-  const found: Violation[] = []
-  const names = new Set<string>()
-  secrets.forEach(({ name, value }, i) => {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || name.length > MAX_NAME_LENGTH)
-      found.push(
-        violation(
-          `${field}.${i}.name`,
-          `Must be the name of an environment variable ([A-Za-z_][A-Za-z0-9_]*, at most ${MAX_NAME_LENGTH} characters).`,
-        ),
-      )
-    else if (RESERVED_NAMES.has(name))
-      found.push(violation(`${field}.${i}.name`, `${name} is set by the server itself; choose another name.`))
-    if (names.has(name)) found.push(violation(`${field}.${i}.name`, `The name ${name} occurs twice.`))
-    names.add(name)
-    if (Buffer.byteLength(value) > MAX_VALUE_BYTES)
-      found.push(violation(`${field}.${i}.value`, 'Must be at most 64 KiB.'))
-    if (name === HEALTH_PATH_SECRET && value !== MASK && !isHealthPath(value))
-      found.push(violation(`${field}.${i}.value`, `${HEALTH_PATH_SECRET} ${HEALTH_PATH_RULE}.`))
-    if (value === MASK && !stored.includes(name))
-      found.push(violation(`${field}.${i}.value`, `${MASK} keeps a stored value, and there is none named ${name}.`))
+  return secrets.flatMap(({ name, value }, i) => {
+    const [nameField, valueField] = [`${field}.${i}.name`, `${field}.${i}.value`]
+    const isVariable = /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && name.length <= MAX_NAME_LENGTH
+    const form = `([A-Za-z_][A-Za-z0-9_]*, at most ${MAX_NAME_LENGTH} characters)`
+    const isFirst = secrets.findIndex((other) => other.name === name) === i
+    const isPath = name !== HEALTH_PATH_SECRET || value === MASK || isHealthPath(value)
+    const known = value !== MASK || stored.includes(name)
+    return [
+      ...(isVariable
+        ? violationUnless(!RESERVED_NAMES.has(name), nameField, reservedName(name))
+        : [violation(nameField, `Must be the name of an environment variable ${form}.`)]),
+      ...violationUnless(isFirst, nameField, `The name ${name} occurs twice.`),
+      ...violationUnless(Buffer.byteLength(value) <= MAX_VALUE_BYTES, valueField, 'Must be at most 64 KiB.'),
+      ...violationUnless(isPath, valueField, `${HEALTH_PATH_SECRET} ${HEALTH_PATH_RULE}.`),
+      ...violationUnless(known, valueField, `${MASK} keeps a stored value, and there is none named ${name}.`),
+    ]
   })
-  return found
 }
 
 /** Replaces masks by the stored values. */
@@ -75,20 +72,21 @@ export function changeViolations(
   const setting = new Set(set.map(({ name }) => name))
   const known = new Set(stored.names)
   const referred = new Set(stored.references.map(({ name }) => name))
-  const found = secretViolations(set, stored.names, 'set')
-  set.forEach(({ name }, i) => {
-    if (referred.has(name)) found.push(violation(`set.${i}.name`, `There is a secret reference named ${name} too.`))
-  })
-  unset.forEach((name, i) => {
-    const field = `unset.${i}`
-    if (setting.has(name)) found.push(violation(field, `${name} is set by the same call: say one of the two.`))
-    else if (!known.has(name)) found.push(violation(field, `There is no secret named ${name}.`))
-    if (unset.indexOf(name) !== i) found.push(violation(field, `The name ${name} occurs twice.`))
-  })
   const left = stored.names.filter((name) => !unset.includes(name) && !setting.has(name)).length + setting.size
-  if (left > MAX_SECRETS)
-    found.push(violation('set', `A deployment has at most ${MAX_SECRETS} secrets; these would make ${left}.`))
-  return found
+  const tooMany = `A deployment has at most ${MAX_SECRETS} secrets; these would make ${left}.`
+  return [
+    ...secretViolations(set, stored.names, 'set'),
+    ...set.flatMap(({ name }, i) =>
+      violationUnless(!referred.has(name), `set.${i}.name`, `There is a secret reference named ${name} too.`),
+    ),
+    ...unset.flatMap((name, i) => [
+      ...(setting.has(name)
+        ? [violation(`unset.${i}`, `${name} is set by the same call: say one of the two.`)]
+        : violationUnless(known.has(name), `unset.${i}`, `There is no secret named ${name}.`)),
+      ...violationUnless(unset.indexOf(name) === i, `unset.${i}`, `The name ${name} occurs twice.`),
+    ]),
+    ...violationUnless(left <= MAX_SECRETS, 'set', tooMany),
+  ]
 }
 
 /** Whether names or values differ; the order does not matter. */

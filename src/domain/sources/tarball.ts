@@ -3,7 +3,7 @@
  * before the transaction; the row is checked again in it.
  */
 import { DomainError, type Violation } from '../errors/errors.ts'
-import { violation } from '../parsing/parse.ts'
+import { violation, violationUnless } from '../parsing/parse.ts'
 import { MAX_TARBALL_BYTES, type StoredObject } from '../ports/tarball-storage.ts'
 import { toDelete } from '../repositories/locks.ts'
 import { tenant } from '../transaction/access.ts'
@@ -59,16 +59,10 @@ export async function tarballViolations(tx: Tx, tarball: Tarball | null): Promis
   if (!upload) return [unissuedViolation()]
   if (!stored)
     return [violation(TARBALL_FIELD, 'Nothing was uploaded to this path: PUT the tarball to its upload_url first.')]
-  if (stored.size > MAX_TARBALL_BYTES)
-    return [
-      violation(
-        TARBALL_FIELD,
-        `The tarball has ${stored.size} bytes; at most ${MAX_TARBALL_BYTES} are allowed. Upload another.`,
-      ),
-    ]
-  if (upload.checksum !== null && upload.checksum !== stored.checksum)
-    return [violation(TARBALL_FIELD, 'The tarball has been changed since a revision used it: get a new upload-url.')]
-  return []
+  const tooLarge = `The tarball has ${stored.size} bytes; at most ${MAX_TARBALL_BYTES} are allowed. Upload another.`
+  if (stored.size > MAX_TARBALL_BYTES) return [violation(TARBALL_FIELD, tooLarge)]
+  const changed = 'The tarball has been changed since a revision used it: get a new upload-url.'
+  return violationUnless(upload.checksum === null || upload.checksum === stored.checksum, TARBALL_FIELD, changed)
 }
 
 /** After this call the tarball can't be replaced. */

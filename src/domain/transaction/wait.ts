@@ -1,7 +1,7 @@
 /** Long polls (docs/api-rules.md#waiting). They read once, and again after an event; equal polls share a read. */
 import { backoff, sleep } from '../../platform/async/retry.ts'
 import { AbortScope } from '../../platform/async/time-limit.ts'
-import type { Change, ChangeScope, ChangeSource, ChangeWatch } from '../concurrency/change-watch.ts'
+import type { Change, ChangeScope, ChangeSource } from '../concurrency/change-watch.ts'
 import { takeSlot } from '../concurrency/concurrency-limit.ts'
 import { databaseFailure } from '../errors/database-error.ts'
 import { isTerminal } from '../values/lifecycle.ts'
@@ -32,109 +32,67 @@ const MAX_PAUSE_MS = 2_000
 export async function waitUntil<T>(ctx: RequestContext, wait: Wait<T>): Promise<T> {
   const { changes } = ctx
   if (wait.seconds === 0 || !changes) return wait.read()
-  const waiting = new Waiting(ctx, changes, wait)
-  try {
-    return await waiting.run()
-  } finally {
-    waiting.end()
-  }
+  const take = () => takeSlot(ctx, 'waits')
+  return whileValid(ctx, take, (signal, enter) => poll(changes, ctx.workspace.id, wait, signal, enter))
 }
 
-class Waiting<T> {
-  readonly #ctx: RequestContext
-  readonly #changes: ChangeSource
-  readonly #wait: Wait<T>
-  readonly #watch: ChangeWatch
-  readonly #timer: NodeJS.Timeout
-  readonly #held: (() => void)[] = []
-  /** aborts at the end of the wait: time is up, server stops, client disconnected or credential ended */
-  readonly #over = new AbortController()
-  #due = false
-  #refused: Error | null = null
-  #wake: (() => void) | null = null
-
-  constructor(ctx: RequestContext, changes: ChangeSource, wait: Wait<T>) {
-    this.#ctx = ctx
-    this.#changes = changes
-    this.#wait = wait
-    this.#timer = setTimeout(this.#finish, wait.seconds * 1000)
-    // watch before the first read, so no change is missed
-    this.#watch = changes.watch(ctx.workspace.id, wait.scope, {
-      onChange: (change) => {
-        if (!wait.wakes(change)) return
-        this.#due = true
-        this.#wake?.()
-      },
-      onStop: this.#finish,
+/** `signal`: the client has disconnected, or its credential has ended. */
+async function poll<T>(
+  changes: ChangeSource,
+  workspaceId: string,
+  wait: Wait<T>,
+  signal: AbortSignal,
+  enter: () => () => void,
+): Promise<T> {
+  /** also aborts when the time is up or the server stops; the call then reads once more */
+  const over = new AbortScope(signal)
+  let due = false
+  let wake = () => {}
+  /** resolves when a read is due or the wait is over */
+  const woken = () => {
+    if (due || over.signal.aborted) return Promise.resolve()
+    return new Promise<void>((resolve) => {
+      wake = resolve
     })
-    ctx.client?.gone.addEventListener('abort', this.#finish)
-    if (ctx.client?.gone.aborted) this.#finish()
   }
-
-  async run(): Promise<T> {
-    await this.#ready()
-    let found = await this.#look()
-    if (this.#isDone(found)) return found
-    this.#held.push(takeSlot(this.#ctx, 'waits'))
-    const unwatch = this.#ctx.credentials?.watch(this.#ctx, (error) => {
-      this.#refused = error
-      this.#finish()
-    })
-    if (unwatch) this.#held.push(unwatch)
+  over.signal.addEventListener('abort', () => wake())
+  over.limit(wait.seconds * 1000)
+  // watch before the first read, so no change is missed
+  const watch = changes.watch(workspaceId, wait.scope, {
+    onChange(change) {
+      if (!wait.wakes(change)) return
+      due = true
+      wake()
+    },
+    onStop: () => over.abort(null),
+  })
+  const look = () => {
+    due = false
+    return changes.shared(`${workspaceId} ${wait.key}`, wait.read)
+  }
+  let leave = () => {}
+  try {
+    await Promise.race([watch.ready, woken()])
+    let found = await look()
+    if (over.signal.aborted || wait.done(found)) return found
+    leave = enter()
     for (let failures = 0; ; ) {
-      await this.#woken()
-      // the client has disconnected
-      if (this.#ctx.client?.gone.aborted) return found
+      await woken()
+      if (signal.aborted) return found
       try {
-        found = await this.#look()
-        if (this.#isDone(found)) return found
+        found = await look()
+        if (over.signal.aborted || wait.done(found)) return found
         failures = 0
       } catch (error) {
-        if (this.#over.signal.aborted || databaseFailure(error) === null) throw error
-        this.#due = true
-        await sleep(backoff(failures++, MIN_PAUSE_MS, MAX_PAUSE_MS, 0.5), this.#over.signal)
+        if (over.signal.aborted || databaseFailure(error) === null) throw error
+        due = true
+        await sleep(backoff(failures++, MIN_PAUSE_MS, MAX_PAUSE_MS, 0.5), over.signal)
       }
     }
-  }
-
-  end(): void {
-    clearTimeout(this.#timer)
-    this.#watch.close()
-    this.#ctx.client?.gone.removeEventListener('abort', this.#finish)
-    for (const release of this.#held.splice(0)) release()
-  }
-
-  readonly #finish = (): void => {
-    this.#over.abort()
-    this.#wake?.()
-  }
-
-  #isDone(found: T): boolean {
-    return this.#over.signal.aborted || this.#wait.done(found)
-  }
-
-  async #look(): Promise<T> {
-    if (this.#refused) throw this.#refused
-    this.#due = false
-    const found = await this.#changes.shared(`${this.#ctx.workspace.id} ${this.#wait.key}`, this.#wait.read)
-    if (this.#refused) throw this.#refused
-    return found
-  }
-
-  /** Resolves when no later change can be missed, or the wait is over. */
-  async #ready(): Promise<void> {
-    const over = this.#woken()
-    await Promise.race([this.#watch.ready, over])
-    this.#wake?.()
-  }
-
-  /** Resolves when a read is due or the wait is over. */
-  async #woken(): Promise<void> {
-    if (this.#due || this.#over.signal.aborted) return
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve
-    })
-    this.#wake = null
+  } finally {
+    over.end()
+    watch.close()
+    leave()
   }
 }
 

@@ -45,25 +45,9 @@ export const discoverMcpProvider = writeVerb<OAuthProvider>(async (ctx, raw, rea
   await requireUnused(ctx, body.provider_id)
   const id = randomUUID()
   const client = await register(ctx, id, body)
-  const data = {
-    id,
-    providerId: body.provider_id,
-    name: body.name,
-    clientId: client.clientId,
-    clientSecret: client.clientSecret,
-    authUrl: client.authUrl,
-    tokenUrl: client.tokenUrl,
-    usesPkce: true,
-    tokenEndpointAuthMethod: client.tokenEndpointAuthMethod,
-    mcpServerUrl: body.mcp_server_url,
-    isDynamicClient: true,
-    resource: client.resource,
-    issuer: client.issuer,
-    revocationUrl: client.revocationUrl,
-    userinfoUrl: client.userinfoUrl,
-    metadataReadAt: ctx.clock(),
-  }
-  return insertProvider(ctx, data, read)
+  const { provider_id, name, mcp_server_url: mcpServerUrl } = body
+  const found = { usesPkce: true, isDynamicClient: true, mcpServerUrl, metadataReadAt: ctx.clock() }
+  return insertProvider(ctx, { id, providerId: provider_id, name, ...found, ...client }, read)
 })
 
 async function register(ctx: RequestContext, id: string, body: DiscoverBody): Promise<RegisteredClient> {

@@ -10,40 +10,13 @@ import { parse } from '../../parsing/parse.ts'
 import { actorOf, requireRole } from '../../transaction/access.ts'
 import { OAUTH_CHANNEL, type RequestContext, type Sql, type Tx, transaction } from '../../transaction/context.ts'
 import { type ReadBack, writeVerb } from '../../transaction/once.ts'
-import {
-  type AuthMethod,
-  createBody,
-  type ProviderType,
-  providerPath,
-  type UpdateBody,
-  updateBody,
-} from '../../values/oauth-provider.ts'
+import { createBody, providerPath, type UpdateBody, updateBody } from '../../values/oauth-provider.ts'
 import { lockProvider, ownProviders, providers, sealClientSecret } from '../provider-access.ts'
 import { deleteTokens } from '../tokens/delete.ts'
 import { createViolations, updateViolations } from './rules.ts'
 
-/** A provider to insert. An absent member is unknown. */
-export interface NewProvider {
-  id?: string
-  providerId: string
-  name: string
-  clientId: string
-  /** plain text, encrypted on insert; null: none */
-  clientSecret: string | null
-  authUrl: string
-  tokenUrl: string
-  usesPkce: boolean
-  providerType?: ProviderType | null
-  tokenEndpointAuthMethod: AuthMethod
-  mcpServerUrl?: string
-  isDynamicClient?: boolean
-  resource?: string
-  issuer?: string
-  revocationUrl?: string | null
-  userinfoUrl?: string | null
-  /** when the issuer and the URLs above were read */
-  metadataReadAt?: Date
-}
+/** A provider to insert. `clientSecret`: plain text, encrypted on insert. */
+type NewProvider = Omit<Prisma.OAuthProviderCreateManyInput, 'organizationId'>
 
 export const createInput = z.object({ body: createBody })
 
@@ -69,28 +42,19 @@ export const createProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
 /** Inserts a validated provider. The event goes to the caller's workspace. Throws ConflictError (ALREADY_EXISTS). */
 export function insertProvider<T>(
   ctx: RequestContext,
-  data: NewProvider,
+  { id = randomUUID(), clientSecret: secret, ...columns }: NewProvider,
   read: ReadBack<OAuthProvider, T>,
 ): Promise<T> {
   const { id: workspaceId, organizationId } = ctx.workspace
-  const { clientSecret, ...rest } = data
-  const id = data.id ?? randomUUID()
+  const clientSecret = secret == null ? null : sealClientSecret(ctx.keyring, id, secret)
+  const made = { organizationId, createdBy: ctx.actor.subject, createdIn: workspaceId }
   return transaction(ctx, async (tx) => {
     const [provider] = await tx.sql.oAuthProvider.createManyAndReturn({
-      data: [
-        {
-          ...rest,
-          id,
-          organizationId,
-          clientSecret: clientSecret === null ? null : sealClientSecret(ctx.keyring, id, clientSecret),
-          createdBy: ctx.actor.subject,
-          createdIn: workspaceId,
-        },
-      ],
+      data: [{ ...columns, id, clientSecret, ...made }],
       // The unique index also decides between concurrent calls; its error would abort the transaction.
       skipDuplicates: true,
     })
-    if (!provider) throw alreadyExists(organizationId, data.providerId)
+    if (!provider) throw alreadyExists(organizationId, columns.providerId)
     tx.emit({ workspaceId, type: 'oauth_provider.created', subjectId: id, actor: actorOf(ctx.actor) })
     return read(tx, provider)
   })

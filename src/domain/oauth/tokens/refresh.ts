@@ -40,54 +40,35 @@ const CONCURRENCY = 4
 /** `as read`: use the token. `changed`: read it again first, because the call has waited. `ended`: unusable or deleted. */
 export type Freshness = 'as read' | 'changed' | 'ended'
 
+/** A failure: the provider refused or failed, or the backoff is not over. `stopping`: this server starts no refresh. */
+type Outcome = Exclude<Freshness, 'as read'> | OAuthFailure | 'stopping'
+
 /**
- * Refreshes an access token that has expired, or soon will, before it is issued. `provider`: its name. Throws
- * OAuthProviderUnavailableError; UNAVAILABLE when the server is stopping.
+ * Refreshes an access token that has expired, or soon will, before it is issued. `provider`: its name. A started refresh continues
+ * after the call. Throws OAuthProviderUnavailableError; UNAVAILABLE when the server is stopping.
  */
-export async function ensureFresh(ctx: RequestContext, provider: string, token: TokenSnapshot): Promise<Freshness> {
-  const { validForSeconds, refreshable } = token
+export async function ensureFresh(
+  ctx: Core & Pick<RequestContext, 'client'>,
+  provider: string,
+  token: TokenSnapshot,
+): Promise<Freshness> {
+  const { id, validForSeconds, refreshable } = token
   if (validForSeconds === null || !token.expiring || !refreshable) return 'as read'
   const seconds = validForSeconds > 2 * SHORT_WAIT_SECONDS ? SHORT_WAIT_SECONDS : MAX_WAIT_SECONDS
   const began = performance.now()
-  const outcome = await awaitRefresh(ctx, token, seconds, ctx.client?.gone)
-  if (outcome.kind === 'fresh') return 'changed'
-  if (outcome.kind === 'ended') return 'ended'
+  const outcome = await withTimeout(seconds * 1000, ctx.client?.gone, (over) =>
+    longPoll(ctx.oauthNotifier, id, seconds, over, () => refreshOrJoin(ctx, token, over)),
+  )
+  if (outcome === 'changed' || outcome === 'ended') return outcome
   // the current access token is still valid, so a failing provider does not matter to the caller yet
   if (validForSeconds - (performance.now() - began) / 1000 > 0) return 'changed'
-  if (outcome.kind === 'stopping') throw new DomainError('UNAVAILABLE', 'This server is stopping. Try again.')
-  throw new OAuthProviderUnavailableError(
-    provider,
-    outcome.kind === 'failed'
-      ? new OAuthFailure('unusable', refreshFailureClause(outcome.why))
-      : new OAuthFailure('unanswered', 'was asked to refresh the token and has not answered yet'),
-  )
+  if (outcome === 'stopping') throw new DomainError('UNAVAILABLE', 'This server is stopping. Try again.')
+  const noAnswer = 'was asked to refresh the token and has not answered yet'
+  throw new OAuthProviderUnavailableError(provider, outcome ?? new OAuthFailure('unanswered', noAnswer))
 }
 
-export type RefreshOutcome =
-  | { kind: 'fresh' }
-  /** ended or deleted */
-  | { kind: 'ended' }
-  /** the provider refused or failed, or the backoff is not over */
-  | { kind: 'failed'; why: string }
-  | { kind: 'waiting' }
-  /** this server is stopping and starts no refresh */
-  | { kind: 'stopping' }
-
-/** `stale`: the token as it was read. Waits at most `seconds`, or until `signal` aborts; a started refresh continues. */
-export async function awaitRefresh(
-  core: Core,
-  stale: TokenSnapshot,
-  seconds: number,
-  signal?: AbortSignal,
-): Promise<RefreshOutcome> {
-  const outcome = await withTimeout(seconds * 1000, signal, (over) =>
-    longPoll(core.oauthNotifier, stale.id, seconds, over, () => refreshOrJoin(core, stale, over)),
-  )
-  return outcome ?? { kind: 'waiting' }
-}
-
-/** Starts the refresh or joins this server's running one. Null: no outcome yet. */
-async function refreshOrJoin(core: Core, stale: TokenSnapshot, over: AbortSignal): Promise<RefreshOutcome | null> {
+/** Starts the refresh or joins this server's running one. `stale`: the token as it was read. Null: no outcome yet. */
+async function refreshOrJoin(core: Core, stale: TokenSnapshot, over: AbortSignal): Promise<Outcome | null> {
   const token = await readSnapshot(core, stale.id)
   const known = outcomeOf(token, stale)
   if (known) return known
@@ -96,20 +77,19 @@ async function refreshOrJoin(core: Core, stale: TokenSnapshot, over: AbortSignal
   const running = core.inFlight.pending(stale.id)
   if (!running) {
     if (state === 'refreshing') return null
-    if (state === 'abandoned' && rotates !== false)
-      return (await endAbandonedToken(core, token!)) ? { kind: 'ended' } : null
-    if (core.inFlight.closed) return { kind: 'stopping' }
+    if (state === 'abandoned' && rotates !== false) return (await endAbandonedToken(core, token!)) ? 'ended' : null
+    if (core.inFlight.closed) return 'stopping'
   }
   await resultWithin(MAX_WAIT_SECONDS * 1000, running ?? refresh(core, token!), over)
   return over.aborted ? null : outcomeOf(await readSnapshot(core, stale.id), stale)
 }
 
-function outcomeOf(token: TokenSnapshot | null, stale: TokenSnapshot): RefreshOutcome | null {
-  if (!token || token.state === 'ended') return { kind: 'ended' }
-  if (token.version > stale.version) return { kind: 'fresh' }
+function outcomeOf(token: TokenSnapshot | null, stale: TokenSnapshot): Outcome | null {
+  if (!token || token.state === 'ended') return 'ended'
+  if (token.version > stale.version) return 'changed'
   // a failure is always stored with its reason
   if (token.state === 'backing off' || token.refreshFailures > stale.refreshFailures)
-    return { kind: 'failed', why: token.refreshError! }
+    return new OAuthFailure('unusable', refreshFailureClause(token.refreshError!))
   return null
 }
 
