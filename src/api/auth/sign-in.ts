@@ -2,18 +2,13 @@
  * Opens sessions with an API key or a code. A wrong guess counts against the address, a valid key against its own budget.
  * rest/sign-in.ts has the route.
  */
+
 import type { IncomingHttpHeaders } from 'node:http'
+import { hashToken } from '../../domain/crypto/random-token.ts'
 import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { hashKey } from '../../domain/keys/key.ts'
 import type { RawInput } from '../../domain/parsing/parse.ts'
-import {
-  hashToken,
-  type OpenedSession,
-  openWithCode,
-  openWithKey,
-  type Proof,
-  readProof,
-} from '../../domain/sessions/open.ts'
+import { type OpenedSession, openWithCode, openWithKey, type Proof, readProof } from '../../domain/sessions/open.ts'
 import { RANKED_ROLES } from '../../domain/transaction/access.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Admission } from '../limits/admission.ts'

@@ -2,7 +2,9 @@
  * OIDC login of a browser: to the provider and back (docs/api-rules.md#sessions). Needs no credential and answers only redirects.
  * The browser always ends on the sign-in page, with a code or an error code in the fragment.
  */
+
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { randomToken } from '../../domain/crypto/random-token.ts'
 import { DomainError } from '../../domain/errors/errors.ts'
 import {
   beginLogin,
@@ -13,7 +15,6 @@ import {
   LoginError,
   type LoginErrorCode,
 } from '../../domain/sessions/login.ts'
-import { randomToken } from '../../domain/sessions/open.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import { cookieHeader, isSecure, ownCookieNames, readOwnCookies } from '../auth/session-halves.ts'
 import { bindingCookieOf } from '../auth/sign-in.ts'

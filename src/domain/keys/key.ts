@@ -1,7 +1,8 @@
 /** API keys: their text and hash, the rows that a caller may see, and the insert for the API, the bootstrap and the command line. */
-import { hash, randomBytes } from 'node:crypto'
+
 import type { ApiKey, Prisma } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
+import { hashToken, randomToken } from '../crypto/random-token.ts'
 import { RANKED_ROLES, requireRole } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
@@ -9,14 +10,9 @@ import type { ActorRef } from '../values/event-types.ts'
 
 const KEY_PREFIX = 'cpk_'
 
-export function generateKey(): string {
-  return KEY_PREFIX + randomBytes(32).toString('base64url')
-}
+export const generateKey = (): string => KEY_PREFIX + randomToken()
 
-/** SHA-256, hex. Keys are random, so they need neither salt nor stretching. */
-export function hashKey(text: string): string {
-  return hash('sha256', text, 'hex')
-}
+export const hashKey = hashToken
 
 /** The first characters, so people can tell keys apart. Fewer for a key that the operator chose, because it may be short. */
 function displayPrefix(text: string): string {

@@ -1,7 +1,7 @@
 /** A login at the organization's provider: begins with a URL and a sealed state, ends with the code that opens a session. */
 
-import { randomBytes } from 'node:crypto'
 import { seal, unseal } from '../crypto/encrypted-value.ts'
+import { randomToken } from '../crypto/random-token.ts'
 import { findTenancy } from '../keys/identity.ts'
 import { personName, readPerson } from '../keys/person-claims.ts'
 import type { LoginSecrets } from '../ports/login.ts'
@@ -53,11 +53,9 @@ function codeOf({ kind, error }: OAuthFailure): LoginErrorCode {
 /** Time that a person may spend at the provider. */
 export const LOGIN_SECONDS = 600
 
-const random = () => randomBytes(32).toString('base64url')
-
 /** `state` contains its creation time, so an expired login is recognised even after its cookie is gone. */
 export function newLogin(now: Date): LoginSecrets {
-  return { state: `${random()}.${now.getTime().toString(36)}`, nonce: random(), codeVerifier: random() }
+  return { state: `${randomToken()}.${now.getTime().toString(36)}`, nonce: randomToken(), codeVerifier: randomToken() }
 }
 
 type SealingContext = Pick<Core, 'keyring' | 'clock'>

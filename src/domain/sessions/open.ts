@@ -2,8 +2,9 @@
  * Opens sessions with an API key or a one-time code, and issues the codes. Only the answers contain the two halves or the code:
  * neither is logged, and a URL contains a code only in the fragment (README.md).
  */
-import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { hashToken, randomToken } from '../crypto/random-token.ts'
 import { rejectIfAny, UnauthenticatedError } from '../errors/errors.ts'
 import { KEY_CHANNEL } from '../keys/manage.ts'
 import { parse, type RawInput, violation } from '../parsing/parse.ts'
@@ -11,11 +12,6 @@ import type { RANKED_ROLES } from '../transaction/access.ts'
 import { type Core, type Sql, type Statement, type Tx, transaction } from '../transaction/context.ts'
 import { COMMAND_LINE_SUBJECT } from '../values/event-types.ts'
 import { EVENT_WORKSPACE, SESSION_VIEW, type SessionView, sessionActor } from './session.ts'
-
-export const randomToken = (): string => randomBytes(32).toString('base64url')
-
-/** SHA-256, hex. */
-export const hashToken = (token: string): string => hash('sha256', token, 'hex')
 
 /** A half never contains a dot. */
 const hashHalves = (cookie: string, half: string): string => hashToken(`${cookie}.${half}`)

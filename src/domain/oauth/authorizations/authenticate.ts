@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { seal } from '../../crypto/encrypted-value.ts'
-import { hashState, newState } from '../../crypto/oauth-state.ts'
+import { hashToken, randomToken } from '../../crypto/random-token.ts'
 import { ConflictError, ForbiddenError, NotFoundError } from '../../errors/errors.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import { toDeleteOrSkip, toKeep } from '../../repositories/locks.ts'
@@ -83,7 +83,7 @@ async function beginAuthorization(
 ): Promise<{ url: string; authId: string }> {
   const { provider } = authorization
   const authId = randomUUID()
-  const state = newState()
+  const state = randomToken()
   const codeVerifier = provider.usesPkce ? await ctx.oauth.codeVerifier() : null
   const redirectUri = redirectUriOf(ctx, provider)
   const scopes = [...new Set([...authorization.scopes, ...(renews?.scopes ?? [])])]
@@ -104,7 +104,7 @@ async function beginAuthorization(
     INSERT INTO oauth_authorizations (id, workspace_id, oauth_provider_id, subject, created_by, agent_id, scopes,
                                       state_hash, redirect_uri, code_verifier, renews_token_id, expires_at)
     SELECT ${authId}::uuid, ${ctx.workspace.id}::uuid, provider.id, ${authorization.subject}, ${ctx.actor.subject}, ${authorization.agentId},
-           ${scopes}::text[], ${hashState(state)}, ${redirectUri}, ${sealed}, (SELECT id FROM renewed),
+           ${scopes}::text[], ${hashToken(state)}, ${redirectUri}, ${sealed}, (SELECT id FROM renewed),
            now() + make_interval(mins => ${AUTHORIZATION_MINUTES}::int)
     FROM provider`
   if (made === 0) throw new NotFoundError('OAuth provider', provider.providerId)

@@ -1,7 +1,7 @@
 /** Consumes the `state` of a callback, describes the outcome for people, and stores failures for the caller that waits. */
 
 import { Prisma } from '../../../generated/prisma/client.ts'
-import { hashState } from '../../crypto/oauth-state.ts'
+import { hashToken } from '../../crypto/random-token.ts'
 import { ConflictError, DomainError, ForbiddenError } from '../../errors/errors.ts'
 import { OAuthFailure } from '../../ports/oauth-client.ts'
 import { type Core, OAUTH_CHANNEL } from '../../transaction/context.ts'
@@ -90,7 +90,7 @@ export class UsedLinkError extends ForbiddenError {
  */
 export async function consumeState(core: Core, providerId: string, state: string): Promise<ConsumedAuthorization> {
   // a: the authorization; p: its provider
-  const named = Prisma.sql`a.state_hash = ${hashState(state)} AND p.id = a.oauth_provider_id
+  const named = Prisma.sql`a.state_hash = ${hashToken(state)} AND p.id = a.oauth_provider_id
     AND ${providerId} = CASE WHEN p.is_dynamic_client THEN p.id::text ELSE p.provider_id END`
   const [taken] = await core.db.$queryRaw<{ id: string; takenAt: Date }[]>`
     UPDATE oauth_authorizations a

@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
-import { hashState, newState } from '../../crypto/oauth-state.ts'
+import { hashToken, randomToken } from '../../crypto/random-token.ts'
 import { ConflictError, ForbiddenError, NotFoundError } from '../../errors/errors.ts'
 import { changedFields } from '../../parsing/changed-fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
@@ -24,12 +24,12 @@ export async function startInstallation(
   requireRole(ctx, 'admin')
   parse(startInput, raw)
   const provider = requireGitProvider(ctx)
-  const state = newState()
+  const state = randomToken()
   const installUrl = await provider.installUrl(state, ctx.client?.gone)
   const [made] = await ctx.db.$queryRaw<[{ expires_at: Date }]>`
     WITH purged AS (DELETE FROM install_states WHERE expires_at < now())
     INSERT INTO install_states (hash, workspace_id, subject, expires_at)
-    VALUES (${hashState(state)}, ${ctx.workspace.id}::uuid, ${ctx.actor.subject}, now() + make_interval(mins => ${VALID_MINUTES}::int))
+    VALUES (${hashToken(state)}, ${ctx.workspace.id}::uuid, ${ctx.actor.subject}, now() + make_interval(mins => ${VALID_MINUTES}::int))
     RETURNING expires_at`
   return { installUrl, expiresAt: made.expires_at }
 }
@@ -73,7 +73,7 @@ export async function finishInstallation(core: Core, raw: RawInput, signal?: Abo
 /** Valid once: the deletion of the row decides between concurrent calls. */
 async function consumeState(core: Core, state: string): Promise<InstallState> {
   const [found] = await core.db.$queryRaw<InstallState[]>`
-    DELETE FROM install_states WHERE hash = ${hashState(state)} AND expires_at > now()
+    DELETE FROM install_states WHERE hash = ${hashToken(state)} AND expires_at > now()
     RETURNING workspace_id AS "workspaceId", subject, created_at AS "createdAt"`
   if (found) return found
   throw new ForbiddenError('This link is unknown, was used already, or has expired. Start the installation again.')
