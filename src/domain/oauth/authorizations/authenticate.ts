@@ -22,13 +22,6 @@ import {
 /** Limits how many expired authorizations one call deletes. */
 const MAX_PURGED_ROWS = 100
 
-interface AuthorizationRequest {
-  provider: OAuthProvider
-  subject: string
-  agentId: string | null
-  scopes: string[]
-}
-
 /**
  * `url` works once, within 15 minutes. It also requests the scopes of the renewed token, so its agents lose none. Role: deployer;
  * admin for another user's token. Throws ConflictError when the provider lacks its client secret.
@@ -40,18 +33,22 @@ export async function authenticate(ctx: RequestContext, raw: RawInput): Promise<
   const provider = await providers.get(ctx, () => body.provider)
   const missing = describeMissingSecret(provider)
   if (missing) throw new ConflictError(missing)
-  const authorization: AuthorizationRequest = {
-    provider,
-    subject,
-    agentId: body.agent_id ?? null,
-    scopes: [...new Set(body.scopes)],
-  }
-  const { status, token }: TokenMatch = body.force_new
-    ? { status: 'pending', token: null }
-    : matchToken(await findCandidates(ctx, authorization), provider, authorization, ctx.clock())
+  const requested = { provider, subject, agentId: body.agent_id ?? null, scopes: [...new Set(body.scopes)] }
+  const { status, token } = matchToken(
+    body.force_new ? [] : await findCandidates(ctx, requested),
+    requested,
+    ctx.clock(),
+  )
   const tokenId = status === 'pending' ? null : token!.id
   if (status === 'completed') return { status, url: null, authId: null, tokenId }
-  return { status, tokenId, ...(await beginAuthorization(ctx, authorization, token)) }
+  return { status, tokenId, ...(await beginAuthorization(ctx, requested, token)) }
+}
+
+interface Requested {
+  provider: OAuthProvider
+  subject: string
+  agentId: string | null
+  scopes: string[]
 }
 
 function tokenOwner(ctx: RequestContext, { user_id: userId }: AuthenticateBody): string {
@@ -64,10 +61,7 @@ function tokenOwner(ctx: RequestContext, { user_id: userId }: AuthenticateBody):
   return userId
 }
 
-function findCandidates(
-  ctx: RequestContext,
-  { provider, subject, agentId }: AuthorizationRequest,
-): Promise<Candidate[]> {
+function findCandidates(ctx: RequestContext, { provider, subject, agentId }: Requested): Promise<Candidate[]> {
   return ctx.db.oAuthToken.findMany({
     where: { workspaceId: ctx.workspace.id, subject, oauthProviderId: provider.id },
     omit: WITHOUT_CONTENT,
@@ -78,15 +72,14 @@ function findCandidates(
 
 async function beginAuthorization(
   ctx: RequestContext,
-  authorization: AuthorizationRequest,
+  { provider, subject, agentId, scopes: requested }: Requested,
   renews: Candidate | null,
 ): Promise<{ url: string; authId: string }> {
-  const { provider } = authorization
   const authId = randomUUID()
   const state = randomToken()
   const codeVerifier = provider.usesPkce ? await ctx.oauth.codeVerifier() : null
   const redirectUri = redirectUriOf(ctx, provider)
-  const scopes = [...new Set([...authorization.scopes, ...(renews?.scopes ?? [])])]
+  const scopes = [...new Set([...requested, ...(renews?.scopes ?? [])])]
   const request = { redirectUri, state, codeVerifier, scopes }
   const url = await ctx.oauth.authorizationUrl(openProviderAccess(ctx.keyring, provider), request)
   const sealed = codeVerifier === null ? null : seal(ctx.keyring, verifierContext(authId), codeVerifier)
@@ -103,7 +96,7 @@ async function beginAuthorization(
     )
     INSERT INTO oauth_authorizations (id, workspace_id, oauth_provider_id, subject, created_by, agent_id, scopes,
                                       state_hash, redirect_uri, code_verifier, renews_token_id, expires_at)
-    SELECT ${authId}::uuid, ${ctx.workspace.id}::uuid, provider.id, ${authorization.subject}, ${ctx.actor.subject}, ${authorization.agentId},
+    SELECT ${authId}::uuid, ${ctx.workspace.id}::uuid, provider.id, ${subject}, ${ctx.actor.subject}, ${agentId},
            ${scopes}::text[], ${hashToken(state)}, ${redirectUri}, ${sealed}, (SELECT id FROM renewed),
            now() + make_interval(mins => ${AUTHORIZATION_MINUTES}::int)
     FROM provider`
@@ -114,24 +107,19 @@ async function beginAuthorization(
 /** `connections`: only those to the requested agent. */
 type Candidate = TokenView & { connections: readonly { id: string }[] }
 
-interface TokenMatch {
-  status: AuthorizationStatus
-  /** the matching token, or else the token to renew, if any */
-  token: Candidate | null
-}
-
-/** `tokens`: the default first, then the oldest. The closest one is renewed, so its connections continue to work. */
+/** `tokens`: the default first, then the oldest. Without a match, `token` is the closest one, which is renewed, so its connections continue to work. */
 function matchToken(
   tokens: readonly Candidate[],
-  provider: Pick<OAuthProvider, 'tokenUrl'>,
-  requested: { scopes: readonly string[]; agentId: string | null },
+  { provider, agentId, scopes }: Requested,
   now: Date,
-): TokenMatch {
-  const connected = (token: Candidate) => requested.agentId === null || token.connections.length > 0
-  const usable = (token: Candidate) => !isUnusable(token, provider, now)
+): { status: AuthorizationStatus; token: Candidate | null } {
+  const connected = (token: Candidate) => agentId === null || token.connections.length > 0
+  // Also after the provider's token endpoint moved: the new origin must not receive tokens of the old one.
+  const usable = (token: Candidate) =>
+    tokenStatus(token, now) === 'ACTIVE' && sameOrigin(token.tokenUrl, provider.tokenUrl)
   // Connected tokens first, otherwise in the order of `tokens`: find() returns the first match.
   const ordered = [...tokens.filter(connected), ...tokens.filter((token) => !connected(token))]
-  const covering = ordered.filter((token) => coversScopes(token, requested.scopes))
+  const covering = ordered.filter((token) => coversScopes(token, scopes))
   // An expired token that the agent is connected to is renewed, even if a token of another account would match.
   const candidates = covering.some(connected) ? covering.filter(connected) : covering
   const match = candidates.find(usable)
@@ -139,11 +127,4 @@ function matchToken(
   const ended = covering[0]
   if (ended) return { status: 'token_expired', token: ended }
   return { status: 'pending', token: ordered.find(usable) ?? ordered[0] ?? null }
-}
-
-/**
- * Also true after the provider's token endpoint moved to another origin: the new origin must not receive tokens of the old one.
- */
-function isUnusable(token: Candidate, provider: Pick<OAuthProvider, 'tokenUrl'>, now: Date): boolean {
-  return tokenStatus(token, now) === 'EXPIRED' || !sameOrigin(token.tokenUrl, provider.tokenUrl)
 }

@@ -39,11 +39,6 @@ const callbackInput = z
     error: 'This field is required.',
   })
 
-export interface Callback {
-  providerId: string
-  parameters: URLSearchParams
-}
-
 /** The connected account, with names for display. */
 export interface FinishedAuthorization {
   provider: string
@@ -72,7 +67,7 @@ interface ExchangeResult {
  */
 export async function finishAuthorization(
   core: Core,
-  { providerId, parameters }: Callback,
+  { providerId, parameters }: { providerId: string; parameters: URLSearchParams },
 ): Promise<FinishedAuthorization> {
   const raw = { path: { provider_id: providerId }, query: requireSingleValues(parameters) }
   const { query } = parse(callbackInput, raw, { foreignQuery: true })
@@ -92,7 +87,7 @@ async function finish(
   const { provider, workspace } = authorization
   try {
     if (refused !== undefined) throw providerError(refused, provider.name)
-    const owner = await ownerName(core, workspace, authorization.subject)
+    const owner = await ownerName(core, authorization)
     const granted = await exchange(core, authorization, callback, state)
     const outcome = await transaction(core, (tx) => store(core, tx, authorization, granted))
     if (outcome instanceof Error) throw outcome
@@ -182,7 +177,10 @@ async function store(
   granted: ExchangeResult,
 ): Promise<SavedToken | ConflictError> {
   const { id, workspaceId, subject, agentId, provider, createdBy } = authorization
-  if (!(await lockProviderShared(tx, provider.id))) {
+  // not deleted until the commit
+  const kept = await tx.sql.$queryRaw<unknown[]>`
+    SELECT 1 FROM oauth_providers WHERE id = ${provider.id}::uuid ${toKeep('oauth_providers')}`
+  if (kept.length === 0) {
     const { tokens } = granted
     await queueRevocation(tx, core.keyring, provider, { id, tokenUrl: provider.tokenUrl }, tokens)
     return new ConflictError('The OAuth provider was deleted during the authorization.', 'AUTHORIZATION_FAILED')
@@ -204,23 +202,14 @@ async function store(
   return failure === null ? saved : new IncompleteGrantError(failure)
 }
 
-/** Locks the provider against deletion until the commit. False: it is deleted. */
-async function lockProviderShared(tx: Tx, id: string): Promise<boolean> {
-  const found = await tx.sql.$queryRaw<
-    unknown[]
-  >`SELECT 1 FROM oauth_providers WHERE id = ${id}::uuid ${toKeep('oauth_providers')}`
-  return found.length > 0
-}
-
 /** Display name of a token's owner: a key's name, or the subject of a user's JWT. */
-async function ownerName(
-  { db }: Core,
-  { organizationId }: { organizationId: string },
-  subject: string,
-): Promise<string> {
+async function ownerName({ db }: Core, { workspace, subject }: ConsumedAuthorization): Promise<string> {
   const id = uuid.safeParse(subject)
   const key = id.success
-    ? await db.apiKey.findFirst({ where: { id: id.data, organizationId }, select: { name: true } })
+    ? await db.apiKey.findFirst({
+        where: { id: id.data, organizationId: workspace.organizationId },
+        select: { name: true },
+      })
     : null
   return key ? `the API key “${key.name}”` : `the user “${subject}”`
 }

@@ -36,12 +36,11 @@ export interface IssuedToken {
   accountLabel: string | null
 }
 
+/** `providerId`: in the caller's spelling. `userId`: the token's owner; null: not given. */
 interface TokenRequest {
   agentId: string
-  /** in the caller's spelling */
   providerId: string
   scopes: readonly string[]
-  /** the token's owner; null: not given */
   userId: string | null
 }
 
@@ -134,18 +133,13 @@ function selectForAgent<T extends TokenSnapshot>(connected: readonly T[], reques
   if (fitting.length === 0) throw new ConflictError(describeMissing(ofUser, request), 'CONNECTION_REQUIRED')
   if (new Set(fitting.map(({ subject }) => subject)).size > 1)
     throw new ConflictError('The agent is connected to tokens of several people: name user_id.')
-  const usable = fitting.find(isUsable)
-  if (!usable) throw tokenExpired(fitting[0]!)
-  return usable
-}
-
-function isUsable({ state, refreshable, validForSeconds }: TokenSnapshot): boolean {
-  return state !== 'ended' && (refreshable || validForSeconds === null || validForSeconds > 0)
-}
-
-function tokenExpired({ endedBecause }: TokenSnapshot): ConflictError {
-  const because = endedBecause ?? NOT_REFRESHABLE
-  return new ConflictError(`The token has ended. ${because} Its owner must authenticate again.`, 'TOKEN_EXPIRED')
+  const usable = fitting.find(
+    ({ state, refreshable, validForSeconds }) =>
+      state !== 'ended' && (refreshable || validForSeconds === null || validForSeconds > 0),
+  )
+  if (usable) return usable
+  const because = fitting[0]!.endedBecause ?? NOT_REFRESHABLE
+  throw new ConflictError(`The token has ended. ${because} Its owner must authenticate again.`, 'TOKEN_EXPIRED')
 }
 
 function describeMissing(
