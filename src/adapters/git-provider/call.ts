@@ -1,7 +1,7 @@
 /** Runs one call to the provider with a timeout, and converts its failures into messages for people, without secrets. */
 
 import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
-import { withTimeout } from '../../platform/async/time-limit.ts'
+import { AbortScope } from '../../platform/async/time-limit.ts'
 import type { Log } from '../../platform/log/log.ts'
 
 /** Timeout of one call with all its requests. */
@@ -25,20 +25,17 @@ export async function callProvider<T>(
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  const scope = new AbortScope(signal)
+  scope.limit(CALL_TIMEOUT_MS, () => new ProviderUnavailableError(`did not answer within ${CALL_TIMEOUT_MS / 1000} s`))
   try {
-    return await withTimeout(CALL_TIMEOUT_MS, signal ?? new AbortController().signal, (inner) => {
-      const given = new Promise<never>((_, reject) => {
-        const giveUp = () => reject(new ProviderUnavailableError(`did not answer within ${CALL_TIMEOUT_MS / 1000} s`))
-        if (inner.aborted) giveUp()
-        else inner.addEventListener('abort', giveUp, { once: true })
-      })
-      return Promise.race([work(inner), given])
-    })
+    return await scope.unlessAborted(work(scope.signal))
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     const known = translate(error)
     if (known instanceof ProviderUnavailableError) log.warn({ asked: what }, known.message)
     throw known
+  } finally {
+    scope.end()
   }
 }
 

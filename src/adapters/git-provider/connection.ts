@@ -4,6 +4,7 @@ import { Octokit as Core } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { retry } from '@octokit/plugin-retry'
 import { throttling } from '@octokit/plugin-throttling'
+import { LRUCache } from 'lru-cache'
 import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
 import type { Log } from '../../platform/log/log.ts'
 
@@ -27,25 +28,12 @@ export type Client = InstanceType<typeof Octokit>
 // silences the library's console output; call.ts logs failures
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
-/** Caches installation tokens until shortly before they expire. Drops the oldest when full. */
-class TokenCache {
-  readonly #kept = new Map<string, { value: string; until: number }>()
-
-  get(key: string): string {
-    const found = this.#kept.get(key)
-    return found && found.until > Date.now() ? found.value : ''
-  }
-
-  set(key: string, value: string): void {
-    this.#kept.delete(key)
-    this.#kept.set(key, { value, until: Date.now() + 55 * 60_000 })
-    if (this.#kept.size > 5_000) this.#kept.delete(this.#kept.keys().next().value!)
-  }
-}
+/** The provider's installation tokens last an hour. */
+const TOKEN_CACHE = { max: 5_000, ttl: 55 * 60_000 } // ttl in ms
 
 export class Connection {
   readonly settings: ConnectionSettings
-  readonly #tokens = new TokenCache()
+  readonly #tokens = new LRUCache<string, string>(TOKEN_CACHE)
 
   constructor(settings: ConnectionSettings) {
     this.settings = settings

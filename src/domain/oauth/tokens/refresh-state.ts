@@ -1,5 +1,5 @@
 /** The refresh state of a token: the lease and the last outcome, in columns of its row, by the database's clock (../README.md). */
-import { Prisma } from '../../../generated/prisma/client.ts'
+import { type OAuthToken, Prisma } from '../../../generated/prisma/client.ts'
 import { type Core, OAUTH_CHANNEL, type Sql, transaction } from '../../transaction/context.ts'
 import { sealToken, type TokenContent } from './token.ts'
 
@@ -14,35 +14,43 @@ const REFRESH_AHEAD_SECONDS = 300
 const IN_USE_HOURS = 24
 const BATCH_ROWS = 50
 
-/** A token at one moment. Decides whether it is issued, refreshed or waited for. */
-export interface TokenSnapshot {
-  id: string
-  workspaceId: string
-  oauthProviderId: string
-  subject: string
-  accountLabel: string | null
-  label: string | null
-  isDefault: boolean
-  scopes: string[]
-  sealed: string
-  refreshable: boolean
-  tokenUrl: string
-  expiresAt: Date | null
+/**
+ * A token at one moment. Decides whether it is issued, refreshed or waited for. `refreshError`: why the last refresh failed, a
+ * clause with "the provider" as its subject.
+ */
+export type TokenSnapshot = Pick<OAuthToken, SnapshotColumn> & {
   /** until the access token expires; negative afterwards; null: unknown */
   validForSeconds: number | null
   /** expired or in its last minute; for a short-lived token, in the second half of its lifetime */
   expiring: boolean
-  endedBecause: string | null
-  version: number
-  rotates: boolean | null
-  refreshFailures: number
-  /** why the last refresh failed: a clause with "the provider" as its subject */
-  refreshError: string | null
   /** `refreshing`: a server holds the lease. `abandoned`: the lease expired without an outcome. */
   state: 'idle' | 'refreshing' | 'abandoned' | 'backing off' | 'ended'
   /** the last use was recorded more than a minute ago, or never */
   useOutdated: boolean
 }
+
+type SnapshotColumn =
+  | (
+      | 'id'
+      | 'workspaceId'
+      | 'oauthProviderId'
+      | 'subject'
+      | 'accountLabel'
+      | 'label'
+      | 'isDefault'
+      | 'scopes'
+      | 'sealed'
+    )
+  | (
+      | 'refreshable'
+      | 'tokenUrl'
+      | 'expiresAt'
+      | 'endedBecause'
+      | 'version'
+      | 'rotates'
+      | 'refreshFailures'
+      | 'refreshError'
+    )
 
 /** Whether `oauth_tokens t` expires within `seconds`, or within half of its lifetime if that is shorter; null: unknown. */
 const expiresWithin = (seconds: number) => Prisma.sql`
