@@ -12,7 +12,7 @@ import { type LockedDeployment, lockDeployment, refuseDeleted } from '../reposit
 import { baseOf, rollOut, sourceAfter } from '../rollouts/rollout.ts'
 import { applyChange, changeViolations, secretsDiffer } from '../secrets/rules.ts'
 import { openSecrets, originsAfter, storeSecrets } from '../secrets/secret-set.ts'
-import { actorOf, liveDeployment, requireRole, requireSecretsRead } from '../transaction/access.ts'
+import { actorOf, eventBy, liveDeployment, requireRole, requireSecretsRead } from '../transaction/access.ts'
 import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
 import { type Written, writeVerb } from '../transaction/once.ts'
 import { deploymentPath, type Secret, type SecretReference, secret } from '../values/shapes.ts'
@@ -75,13 +75,7 @@ async function apply(
   const changed = secretsDiffer(before.secrets, secrets) ? ['secrets'] : []
   const deploymentChange = { what: 'UPDATED', changed } as const
   const edited = edit(tx, deployment, { ...deploymentChange, actor }, { secretSetId })
-  tx.emit({
-    workspaceId: deployment.workspaceId,
-    type: 'deployment.updated',
-    changed,
-    deploymentId: deployment.id,
-    actor,
-  })
+  tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, deploymentId: deployment.id })
   const source = sourceAfter(baseOf(deployment, revisions, {}), edited, {})
   return rollOut(ctx, tx, edited, source, { trigger: 'secrets', change: deploymentChange })
 }
@@ -103,13 +97,7 @@ export async function revealSecret(ctx: RequestContext, raw: RawInput): Promise<
     if (!deployment) throw new NotFoundError('Deployment', id)
     const found = openSecrets(ctx.keyring, deployment.secretSet).find((secret) => secret.name === name)
     if (!found) throw new NotFoundError('Secret', name, `There is no secret named ${name}.`)
-    tx.emit({
-      workspaceId: ctx.workspace.id,
-      type: 'secret.revealed',
-      deploymentId: id,
-      subjectId: name,
-      actor: actorOf(ctx.actor),
-    })
+    tx.emit({ ...eventBy(ctx), type: 'secret.revealed', deploymentId: id, subjectId: name })
     return found
   })
 }

@@ -15,7 +15,7 @@ import { baseOf, rollOut, sourceAfter } from '../rollouts/rollout.ts'
 import { secretsDiffer, unmask } from '../secrets/rules.ts'
 import { openSecrets, originsAfter, storeSecrets } from '../secrets/secret-set.ts'
 import { inspectTarball, markTarballUsed, type Tarball, tarballViolations } from '../sources/tarball.ts'
-import { actorOf, requireRole } from '../transaction/access.ts'
+import { actorOf, eventBy, requireRole } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 import { type ReadBack, type Written, writeVerb } from '../transaction/once.ts'
 import { buildColumns, revisionColumns, saysRevision, type Trigger } from '../values/revision-source.ts'
@@ -110,13 +110,7 @@ async function merge(
   const actor = actorOf(ctx.actor)
   const change = { what: 'UPDATED', changed } as const
   const edited = edit(tx, deployment, { ...change, actor }, secrets ? { ...changes, secretSetId: secrets.id } : changes)
-  tx.emit({
-    workspaceId: deployment.workspaceId,
-    type: 'deployment.updated',
-    changed,
-    deploymentId: deployment.id,
-    actor,
-  })
+  tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, deploymentId: deployment.id })
   // these changes make no revision; the holder applies them to the running one
   const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
   const next = holderConcerned ? notifyHolder(tx, edited) : edited

@@ -5,7 +5,7 @@ import { ForbiddenError, NotFoundError, rejectIfAny, UnauthenticatedError, type 
 import { optional, printableName, time, uuid } from '../parsing/fields.ts'
 import { parse, type RawInput, violationUnless } from '../parsing/parse.ts'
 import { shareListener } from '../repositories/locks.ts'
-import { actorOf, requireRole } from '../transaction/access.ts'
+import { actorOf, eventBy, requireRole } from '../transaction/access.ts'
 import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
 import { writeVerb } from '../transaction/once.ts'
 import type { ActorRef } from '../values/event-types.ts'
@@ -131,13 +131,7 @@ export const updateKey = writeVerb<KeyView>(async (ctx, raw, read) => {
 })
 
 async function write(ctx: RequestContext, tx: Tx, { id }: KeyView, owner: string): Promise<KeyView> {
-  tx.emit({
-    workspaceId: ctx.workspace.id,
-    type: 'api_key.updated',
-    subjectId: id,
-    changed: ['owner'],
-    actor: actorOf(ctx.actor),
-  })
+  tx.emit({ ...eventBy(ctx), type: 'api_key.updated', subjectId: id, changed: ['owner'] })
   return tx.sql.apiKey.update({ where: { id }, data: { owner }, omit: WITHOUT_HASH })
 }
 

@@ -9,15 +9,6 @@ import type { OpenStep } from './plan.ts'
 /** Delay before a failed teardown is retried, in seconds: 5, 10, 20 … 600. */
 const backOff = (failures: number) => Math.min(600, 5 * 2 ** (failures - 1))
 
-const NOT_OFFERED = {
-  offeredAt: null,
-  offeredTo: null,
-  builderClaimId: null,
-  builderHolder: null,
-  builderToken: 0n,
-  builderLeaseExpiresAt: null,
-} as const
-
 /** Opens a step. `failures`: failed attempts before this one; they set its back-off. */
 export function openStep(
   tx: Tx,
@@ -44,7 +35,12 @@ export function openStep(
     outcome: null,
     reason: null,
     finishedBy: null,
-    ...NOT_OFFERED,
+    offeredAt: null,
+    offeredTo: null,
+    builderClaimId: null,
+    builderHolder: null,
+    builderToken: 0n,
+    builderLeaseExpiresAt: null,
   }
   tx.unit.insert('step', step)
   return step

@@ -70,12 +70,12 @@ const OFFERED_BY_OLDER_SERVER = Prisma.sql`(s.offered_at IS NOT NULL AND s.offer
 const MAX_OUTDATED_PER_ROUND = 500
 
 /** Reasons that name a missing or slow worker. */
-const WAIT_REASONS: readonly Reason[] = [
+const WAIT_REASONS = [
   'WAITING_FOR_WORKER',
   'SERVER_OVERLOADED',
   'WAITING_FOR_LISTENER',
   'LISTENER_SILENT',
-]
+] satisfies Reason[]
 
 /**
  * Deployments whose shown wait is outdated or missing. A listener or builder fell silent or returned, an overload began or
@@ -125,19 +125,14 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
 }
 
 async function readClock(tx: Tx, id: string): Promise<Clock & { builderGone: boolean }> {
-  const [row] = await tx.sql.$queryRaw<({ [K in keyof Clock]: Clock[K] | null } & { builderGone: boolean | null })[]>`
-    SELECT ${LATE} AS late, ${UNTAKEN} AS untaken,
-           ${MAY_COME_BACK} AS "mayComeBack", ${BUILDER_GONE} AS "builderGone",
+  const isTrue = (condition: Prisma.Sql) => Prisma.sql`coalesce(${condition}, false)`
+  const [row] = await tx.sql.$queryRaw<[Clock & { builderGone: boolean }]>`
+    SELECT ${isTrue(LATE)} AS late, ${isTrue(UNTAKEN)} AS untaken, ${MAY_COME_BACK} AS "mayComeBack",
+           ${isTrue(BUILDER_GONE)} AS "builderGone",
            ARRAY(SELECT r.id FROM revisions r WHERE r.deployment_id = d.id AND r.status = 'CREATING'
                  AND r.status_since < now() - interval '24 hours') AS old
     FROM deployments d LEFT JOIN steps s ON s.deployment_id = d.id AND s.finished_at IS NULL WHERE d.id = ${id}::uuid`
-  return {
-    late: row?.late ?? false,
-    untaken: row?.untaken ?? false,
-    mayComeBack: row?.mayComeBack ?? false,
-    builderGone: row?.builderGone ?? false,
-    old: row?.old ?? [],
-  }
+  return row
 }
 
 const MAX_PURGED_PER_ROUND = 20

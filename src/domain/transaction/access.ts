@@ -40,6 +40,12 @@ export function actorOf({
   return { kind, id: subject, name }
 }
 
+/** Log and actor of an event about the caller's own write. */
+export const eventBy = ({ workspace, actor }: HasActor & InWorkspace) => ({
+  workspaceId: workspace.id,
+  actor: actorOf(actor),
+})
+
 interface HasActor {
   actor: Actor
 }

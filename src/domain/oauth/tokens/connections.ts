@@ -5,7 +5,7 @@ import { ConflictError, NotFoundError } from '../../errors/errors.ts'
 import { uuid } from '../../parsing/fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import { toChange } from '../../repositories/locks.ts'
-import { actorOf, requireRole, tenant } from '../../transaction/access.ts'
+import { eventBy, requireRole, tenant } from '../../transaction/access.ts'
 import { type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { once, writeVerb } from '../../transaction/once.ts'
 import { resource } from '../../transaction/resource.ts'
@@ -125,11 +125,6 @@ async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
       )
       DELETE FROM agent_connections USING own WHERE agent_connections.id = own.id`
     if (deleted === 0) throw new NotFoundError('Connection', path.connection_id)
-    tx.emit({
-      workspaceId: workspace.id,
-      type: 'connection.deleted',
-      subjectId: path.connection_id,
-      actor: actorOf(actor),
-    })
+    tx.emit({ ...eventBy(ctx), type: 'connection.deleted', subjectId: path.connection_id })
   })
 }

@@ -5,7 +5,7 @@ import { ConflictError, NotFoundError } from '../../errors/errors.ts'
 import { uuid } from '../../parsing/fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import type { GitProvider } from '../../ports/git-provider.ts'
-import { actorOf, requireRole, tenant } from '../../transaction/access.ts'
+import { eventBy, requireRole, tenant } from '../../transaction/access.ts'
 import { type RequestContext, transaction } from '../../transaction/context.ts'
 import { once } from '../../transaction/once.ts'
 import { resource } from '../../transaction/resource.ts'
@@ -68,11 +68,6 @@ async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
       throw new ConflictError('This is the server’s own folder of repositories; it can’t be removed.')
     const { count } = await tx.sql.integration.updateMany({ where, data: { removedAt: tx.now() } })
     if (count === 0) throw new NotFoundError('Integration', path.integration_id)
-    tx.emit({
-      workspaceId: ctx.workspace.id,
-      type: 'integration.removed',
-      subjectId: path.integration_id,
-      actor: actorOf(ctx.actor),
-    })
+    tx.emit({ ...eventBy(ctx), type: 'integration.removed', subjectId: path.integration_id })
   })
 }
