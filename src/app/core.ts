@@ -2,7 +2,7 @@
 import type { Logger } from 'pino'
 import { createGitProvider } from '../adapters/git-provider/create-git-provider.ts'
 import { createLazyLogin, createOAuthClient } from '../adapters/oauth/create.ts'
-import { createRegistry } from '../adapters/registry/create-registry.ts'
+import { createRegistry } from '../adapters/registry/registry.ts'
 import { createStorage } from '../adapters/storage/create-storage.ts'
 import { supervisorLives } from '../dataplane/process/processes/supervisor-locks.ts'
 import { createWorkspaceQueue, createWriteQueue } from '../domain/concurrency/write-queue.ts'

@@ -36,6 +36,5 @@ export const updateBody = z
     version,
   })
   .meta({ id: 'ListenerUpdate' })
-export type UpdateBody = z.output<typeof updateBody>
 
 export const listenerPath = z.object({ listener_id: uuid })

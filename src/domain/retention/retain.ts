@@ -1,10 +1,10 @@
 /** Removes data after its retention time, in rounds (README.md). Several servers may run rounds concurrently. */
-
 import { Prisma } from '../../generated/prisma/client.ts'
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
+import { toChangeOrSkip, toDeleteOrSkip } from '../repositories/locks.ts'
 import { ENDED_SESSIONS, removeSessions } from '../sessions/session.ts'
 import type { Core } from '../transaction/context.ts'
-import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts'
+import { TERMINAL } from '../values/lifecycle.ts'
 import {
   daysAgo,
   type HasTime,
@@ -18,8 +18,8 @@ import {
 
 /** The next round continues. */
 const ROUND_MS = 20_000
-const IDEMPOTENCY_BATCH_ROWS = 500
-const SESSION_BATCH_ROWS = 500
+const IDEMPOTENCY_EVENT_BATCH_ROWS = 500
+const SESSION_EVENT_BATCH_ROWS = 500
 
 interface Due {
   oldLines: boolean
@@ -49,9 +49,11 @@ export function createRetention(core: Core): (signal: AbortSignal) => Promise<vo
     if (due.oldSteps) await removeSteps(core, hasTime)
     if (due.oldDetails) await removeDetails(core, hasTime)
     if (due.oldOutcomes)
-      await removeInBatches(IDEMPOTENCY_BATCH_ROWS, hasTime, () => removeExpired(core.db, IDEMPOTENCY_BATCH_ROWS))
+      await removeInBatches(IDEMPOTENCY_EVENT_BATCH_ROWS, hasTime, () =>
+        removeExpired(core.db, IDEMPOTENCY_EVENT_BATCH_ROWS),
+      )
     if (due.endedSessions)
-      await removeInBatches(SESSION_BATCH_ROWS, hasTime, () => removeSessions(core.db, SESSION_BATCH_ROWS))
+      await removeInBatches(SESSION_EVENT_BATCH_ROWS, hasTime, () => removeSessions(core.db, SESSION_EVENT_BATCH_ROWS))
   }
 }
 
@@ -67,7 +69,7 @@ async function findDue({ db, settings }: Core): Promise<Due> {
 }
 
 /** About 50 ms per statement. */
-const BATCH_ROWS = 5000
+const EVENT_BATCH_ROWS = 5000
 const MAX_WORKSPACES_PER_ROUND = 100
 
 /** Workspaces whose oldest event is too old. */
@@ -80,14 +82,54 @@ const OLD_EVENTS = (days: number) => Prisma.sql`
 async function removeEvents(core: Core, workspaceId: string, hasTime: HasTime): Promise<void> {
   const old = daysAgo(core.settings.retention.eventDays)
   await removeInBatches(
-    BATCH_ROWS,
+    EVENT_BATCH_ROWS,
     hasTime,
     () => core.db.$executeRaw`
       WITH oldest AS (
-        SELECT sequence, occurred_at FROM events WHERE workspace_id = ${workspaceId}::uuid ORDER BY sequence LIMIT ${BATCH_ROWS}
+        SELECT sequence, occurred_at FROM events WHERE workspace_id = ${workspaceId}::uuid ORDER BY sequence LIMIT ${EVENT_BATCH_ROWS}
       ), until AS (
         SELECT coalesce((SELECT min(sequence) - 1 FROM oldest WHERE occurred_at >= ${old}), (SELECT max(sequence) FROM oldest)) AS sequence
       )
       DELETE FROM events e USING until WHERE e.workspace_id = ${workspaceId}::uuid AND e.sequence <= until.sequence`,
+  )
+}
+
+const DETAIL_BATCH_ROWS = 1000
+
+/**
+ * Old finished steps, except those of deployments being deleted and those without a later taken step: the newest taken
+ * step says that there is something to tear down.
+ */
+const OLD_STEPS = (days: number) => Prisma.sql`
+  SELECT s.id FROM steps s JOIN deployments d ON d.id = s.deployment_id
+  WHERE s.finished_at < ${daysAgo(days)} AND d.deleted_at IS NULL AND d.busy_step_id IS DISTINCT FROM s.id
+    AND EXISTS (
+      SELECT 1 FROM steps n WHERE n.deployment_id = s.deployment_id AND (n.created_at, n.id) > (s.created_at, s.id)
+      AND n.first_taken_at IS NOT NULL)`
+
+async function removeSteps(core: Core, hasTime: HasTime): Promise<void> {
+  const old = OLD_STEPS(core.settings.retention.logDays)
+  await removeInBatches(
+    DETAIL_BATCH_ROWS,
+    hasTime,
+    () => core.db.$executeRaw`
+      DELETE FROM steps WHERE id = ANY (ARRAY(${old} LIMIT ${DETAIL_BATCH_ROWS} ${toDeleteOrSkip('s')}))`,
+  )
+}
+
+/** Revisions whose failure message is old and has several lines. A deployment's latest revision keeps its message. */
+const OLD_DETAILS = (days: number) => Prisma.sql`
+  SELECT r.id FROM revisions r
+  WHERE r.status_since < ${daysAgo(days)} AND r.status_message LIKE E'%\n%' AND r.status::text = ANY (${[...TERMINAL]})
+    AND NOT EXISTS (SELECT 1 FROM deployments d WHERE d.latest_revision_id = r.id)`
+
+async function removeDetails(core: Core, hasTime: HasTime): Promise<void> {
+  const old = OLD_DETAILS(core.settings.retention.logDays)
+  await removeInBatches(
+    DETAIL_BATCH_ROWS,
+    hasTime,
+    () => core.db.$executeRaw`
+      UPDATE revisions SET status_message = split_part(status_message, E'\n', 1)
+      WHERE id = ANY (ARRAY(${old} LIMIT ${DETAIL_BATCH_ROWS} ${toChangeOrSkip('r')}))`,
   )
 }

@@ -1,4 +1,4 @@
-/** The steps of revisions and their durations. Finished steps are kept as long as logs (retention/details.ts). */
+/** The steps of revisions and their durations. Finished steps are kept as long as logs (retention/retain.ts). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
