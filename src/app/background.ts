@@ -4,7 +4,6 @@ import type { Logger } from 'pino'
 import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
 import { supervisorProgram } from '../dataplane/process/machine/supervisor-program.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../dataplane/process/runtime.ts'
-import { OutputShipper } from '../dataplane/process/supervisor-client/output-shipper.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import { startWorker, withTimeLimits } from '../dataplane/worker/worker.ts'
 import { localControlPlane } from '../domain/claims/control-plane.ts'
@@ -13,6 +12,7 @@ import { CHANGE_CHANNEL } from '../domain/concurrency/change-watch.ts'
 import { databaseFailure } from '../domain/errors/database-error.ts'
 import { KEY_CHANNEL } from '../domain/keys/manage.ts'
 import { EVENT_CHANNEL } from '../domain/outbox/append.ts'
+import type { ControlPlane } from '../domain/protocol/protocol.ts'
 import { GITPROVIDER_CHANNEL } from '../domain/sources/webhooks/receive.ts'
 import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/transaction/context.ts'
 import { installationId } from '../domain/workspaces.ts'
@@ -141,12 +141,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
 
   async function startOwnWorker(): Promise<Background> {
     const controlPlane = withTimeLimits(localControlPlane(own), REPORT_MS)
-    const output = new OutputShipper({
-      send: controlPlane.output!,
-      linesPerSecond: config.APP_OUTPUT_LINES_PER_SECOND,
-      warn: (about, message) => log.warn(about, message),
-    })
-    const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, direct!, log, output)
+    const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, direct!, log, controlPlane)
     const runtime = local ?? (await kubernetesRuntime(own, config, log))
     const started = await startWorker({
       controlPlane,
@@ -160,7 +155,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     const looks = startJobs(log, local ? [agentsWithoutDeployment(own, local)] : [])
     return {
       async stop(ending) {
-        const stopped = Promise.all([started.stop(), looks.stop(), output.close()])
+        const stopped = Promise.all([started.stop(), looks.stop()])
         // an unavailable database must not delay the agents' end
         if (ending.agents) await resultWithin(RELEASE_MS, stopped)
         else await stopped
@@ -215,7 +210,7 @@ async function processRuntime(
   config: Config,
   adminUrl: string,
   log: Logger,
-  output: OutputShipper,
+  controlPlane: ControlPlane,
 ): Promise<ProcessRuntime> {
   const installation = await installationId(core)
   try {
@@ -251,7 +246,7 @@ async function processRuntime(
         freeDiskMb: config.BUILD_FREE_DISK_MB,
       },
       ...(config.MAX_BUILDS ? { maxBuilds: config.MAX_BUILDS } : {}),
-      output,
+      output: { send: controlPlane.output!, warn: (about, message) => log.warn(about, message) },
       supervisors: {
         installation,
         // time in which a crashed server can come back

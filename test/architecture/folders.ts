@@ -13,7 +13,8 @@ const BASE = 'domain/errors domain/crypto domain/sql domain/parsing domain/pagin
 /** Folders that every verb of the domain may import. */
 const GROUND = `${BASE} domain/values domain/ports domain/outbox domain/concurrency domain/transaction domain/repositories domain/cache-version domain/query-engine platform/async platform/log`
 /** The parts of the control plane that a data plane may import. */
-const CONTRACT = 'domain/protocol domain/errors/errors.ts domain/values/health-path.ts domain/values/repository-url.ts'
+const CONTRACT =
+  'domain/protocol domain/errors/errors.ts domain/values/health-path.ts domain/values/image-reference.ts domain/values/repository-url.ts'
 /** Imports of the runtime whose agents are processes of this machine. */
 const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/process/* platform/async platform/files platform/programs platform/postgres/embedded platform/postgres/pg-client.ts`
 const SUPERVISOR = 'dataplane/process/supervisor dataplane/process/supervisor/*'

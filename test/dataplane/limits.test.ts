@@ -6,7 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ControlGroup } from '../../src/dataplane/process/isolation/control-group.ts'
-import { findControllers } from '../../src/dataplane/process/isolation/controllers.ts'
+import { findPlaces } from '../../src/dataplane/process/isolation/controllers.ts'
 import { groupRecordOf } from '../../src/dataplane/process/isolation/group-record.ts'
 import {
   createLimits,
@@ -24,6 +24,7 @@ import { signalProcesses } from '../../src/dataplane/process/processes/process-t
 /** an account that is not used on this machine */
 const ACCOUNT = { uid: 61_917, gid: 61_917 }
 const isRoot = process.getuid?.() === 0
+const DEPLOYMENT = randomUUID()
 
 /** Whether this process may create control groups with these controllers. */
 const mayGroup = (() => {
@@ -69,8 +70,7 @@ async function start(
   if (how.account) fs.chownSync(folder, how.account.uid, how.account.gid)
   const said: Started['said'] = []
   const limits = await createLimits({
-    deploymentId: randomUUID(),
-    start: '1',
+    deploymentId: DEPLOYMENT,
     bounds: { ...NONE, ...bounds },
     folders: [folder],
     record: groupRecordOf(folder),
@@ -150,7 +150,7 @@ describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be c
     await began.limits.kill()
     await expect.poll(() => isAlive(left), seconds).toBe(false)
     await began.limits.close()
-    expect(groupsNamed('.1.')).toEqual([])
+    expect(groupsNamed(DEPLOYMENT)).toEqual([])
   })
 
   it('the next keeper ends and removes the groups of a killed keeper', async () => {
@@ -298,7 +298,7 @@ function link(shell: string): string {
 }
 
 function groupsNamed(part: string): string[] {
-  return [...findControllers().values()].flatMap(({ folders }) =>
+  return findPlaces().flatMap(({ folders }) =>
     folders.flatMap((each) => {
       const ours = path.join(each, 'pilothouse')
       return fs.existsSync(ours) ? fs.readdirSync(ours).filter((name) => name.includes(part)) : []

@@ -9,9 +9,8 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { SourceAccess } from '../../src/dataplane/build/source-access.ts'
-import type { OutputHook, ProcessRuntimeOptions } from '../../src/dataplane/process/machine/machine.ts'
+import type { OutputLog, ProcessRuntimeOptions } from '../../src/dataplane/process/machine/machine.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../../src/dataplane/process/runtime.ts'
-import { outputFilesIn, parseLine } from '../../src/dataplane/process/supervisor/output/line.ts'
 import { endAgents } from '../../src/dataplane/process/supervisor-client/end-agents.ts'
 import { supervisorFiles } from '../../src/dataplane/process/supervisor-client/supervisor-files.ts'
 import type { LeasedClaim, RevisionLog, RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
@@ -78,8 +77,9 @@ export async function openTestMachine(changes: Partial<ProcessRuntimeOptions> = 
     },
     ...changes,
   }
-  const { logs, hook } = outputToLogs()
-  const open = () => withLogs(createProcessRuntime({ ...options, output: hook }), logs)
+  const logs = new Map<string, RevisionLog>()
+  const output = outputToLogs(logs, new Map())
+  const open = () => withLogs(createProcessRuntime({ ...options, output }), logs)
   const end = async () => {
     await opened.runtime.close({ endAgents: true })
     await endAgents(options.dataDir, 0)
@@ -102,28 +102,18 @@ export async function openTestMachine(changes: Partial<ProcessRuntimeOptions> = 
 }
 
 /** Sends agents' output to the log that their revision was last deployed or run with. */
-function outputToLogs() {
-  const logs = new Map<string, RevisionLog>()
-  const folders = new Map<string, string>()
-  const seen = new Set<string>()
-  const hook: OutputHook = {
-    held(claim, folder) {
-      folders.set(claim.deployment.id, folder)
-      hook.printed(claim.deployment.id)
+function outputToLogs(logs: Map<string, RevisionLog>, ends: Map<string, number>): OutputLog {
+  return {
+    async send({ source, from, to, lines }) {
+      const end = ends.get(source) ?? 0
+      if (from !== end) return end
+      for (const { revisionId, attempt, message } of lines)
+        logs.get(`${revisionId}.${attempt}`)?.print('deploy', message)
+      ends.set(source, to)
+      return to
     },
-    printed(deploymentId) {
-      const folder = folders.get(deploymentId)!
-      for (const { name, source } of outputFilesIn(fs.existsSync(folder) ? fs.readdirSync(folder) : [])) {
-        for (const text of fs.readFileSync(path.join(folder, name), 'utf8').split('\n')) {
-          const line = parseLine(text)
-          if (!line || seen.has(`${source} ${line.n}`)) continue
-          seen.add(`${source} ${line.n}`)
-          logs.get(`${line.revisionId}.${line.attempt}`)?.print('deploy', line.message, line.level)
-        }
-      }
-    },
+    warn: () => undefined,
   }
-  return { logs, hook }
 }
 
 function withLogs(runtime: ProcessRuntime, logs: Map<string, RevisionLog>): ProcessRuntime {
@@ -219,6 +209,35 @@ export function claimOf(changes: Partial<LeasedClaim> = {}): LeasedClaim {
     deployment: { id: randomUUID(), workspaceId: randomUUID(), name: 'agent', k8sNamespace: null, provisioned: true },
     ...changes,
   }
+}
+
+/** An agent that answers with its process id. */
+export const PID_SERVER = `import http from 'node:http'
+http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`
+
+/** Builds a revision of a repository with these files. */
+export async function buildOn(
+  { runtime, repository }: TestMachine,
+  claim: LeasedClaim,
+  files: Files,
+  changes: Partial<RevisionWork> = {},
+): Promise<RevisionWork & { artifact: string }> {
+  const revision = revisionOf(repository(files), changes)
+  const { artifact } = await runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+  return { ...revision, artifact }
+}
+
+/** Deploys a revision and switches to it. Returns its address. */
+export async function deployOn(
+  { runtime }: Pick<TestMachine, 'runtime'>,
+  claim: LeasedClaim,
+  revision: RevisionWork,
+  log: RevisionLog = memoryLog(),
+  record = async () => true,
+): Promise<string> {
+  const candidate = await runtime.deploy(claim, stepOf('DEPLOY', revision), log, never)
+  await candidate.commit(record)
+  return candidate.url
 }
 
 /** A log that can be read and waited on. */

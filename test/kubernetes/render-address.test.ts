@@ -1,9 +1,9 @@
 /** The address of a deployment: Service, Ingress, reported URL, and the version label of an image. */
 import { describe, expect, test } from 'vitest'
-import { imageVersion } from '../../src/dataplane/kubernetes/deployment/served-revision.ts'
 import type { DeploymentRef, RenderOptions } from '../../src/dataplane/kubernetes/objects/types.ts'
 import { customUrlOf, urlOf } from '../../src/dataplane/kubernetes/render/ingress.ts'
 import { renderApplication } from '../../src/dataplane/kubernetes/render/manifests.ts'
+import { imageVersion } from '../../src/dataplane/runtimes/artifact.ts'
 import { application, deployment, find, keyOf, options, render, revision, schemaErrors } from './render-support.ts'
 
 const ingressOf = (customUrl: string | null, how: Partial<RenderOptions> = {}) => {

@@ -63,6 +63,15 @@ export const EMPTY_MASK = createMask([])
 export const hiddenValues = (secrets: readonly { name: string; value: string }[]): string[] =>
   secrets.flatMap(({ name, value }) => (name === HEALTH_PATH_SECRET ? [] : value))
 
+/** Passwords in URLs separated by spaces, such as those of package indexes. */
+export function passwordsOf(urls: string): string[] {
+  const found = urls.split(/\s+/).filter((url) => URL.canParse(url))
+  return found.flatMap((url) => {
+    const { password } = new URL(url)
+    return password ? [password, decodeURIComponent(password)] : []
+  })
+}
+
 /** A log line with the names of secrets that can't be hidden; null: none. */
 export function shortSecretsWarning(secrets: readonly { name: string; value: string }[]): string | null {
   // joins the lines of a multi-line value

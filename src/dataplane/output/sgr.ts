@@ -12,26 +12,14 @@ const DECORATIONS: Partial<Record<Anser.DecorationName, number>> = {
   strikethrough: 9,
 }
 
-/** Programs use few combinations, so results are cached; the cache is cleared when it has this many. */
-const MAX_CACHED_STYLES = 1000
-const styleCache = new Map<string, string>()
-
-/** The style ('' for none) after a code with these parameters, in text that has the style `before`. */
+/**
+ * The style ('' for none) after a code with these parameters, in text that has the style `before`. An empty parameter counts as
+ * 0, which ends all styles.
+ */
 export function styleAfter(before: string, parameters: string): string {
-  const key = `${before}|${parameters}`
-  const found = styleCache.get(key)
-  if (found !== undefined) return found
-  const style = read(`${before};${parameters}`)
-  if (styleCache.size === MAX_CACHED_STYLES) styleCache.clear()
-  // long codes are not repeated
-  if (key.length < 100) styleCache.set(key, style)
-  return style
-}
-
-/** An empty parameter counts as 0, which ends all styles. */
-function read(parameters: string): string {
+  const codes = `${before};${parameters}m`
   const { fg, fg_truecolor, bg, bg_truecolor, decorations } = new Anser().processChunkJson(
-    `${parameters}m`,
+    codes,
     { use_classes: true },
     true,
   )

@@ -16,16 +16,16 @@ import type { Remote } from '../build/repository.ts'
 import type { GitAccount, RunCommand } from '../build/run-command.ts'
 import { dockerfileSource } from '../builder/image-source.ts'
 import type { OnLine } from '../output/lines.ts'
+import { passwordsOf } from '../output/mask.ts'
 import { maskFailures } from '../output/mask-failure.ts'
-import { passwordsOf } from '../output/passwords.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import { treeArtifact } from '../runtimes/artifact.ts'
 import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
 import { keepArtifact } from './artifacts/artifacts.ts'
-import { BuildEnvironment } from './artifacts/build-environment.ts'
+import { prepareEnvironment } from './artifacts/build-environment.ts'
 import { removeEnvironment } from './artifacts/virtual-environment.ts'
 import type { DeploymentAccounts } from './isolation/accounts.ts'
-import { launcherFor } from './isolation/launcher.ts'
+import { launcherFor } from './isolation/confinement.ts'
 import { temporaryFolder } from './isolation/layout.ts'
 import { chownTree, chownTreeToServer, removeTrees } from './isolation/untrusted-trees.ts'
 import { prepareContext } from './machine/app-context.ts'
@@ -65,7 +65,7 @@ export async function runBuild(
     revision.source === 'gitprovider' ? await machine.options.sources.gitCredentials(deploymentId, signal) : null
   const indexes = machine.options.packageIndexes ?? {}
   const hidden = [...(credentials ? [credentials.password] : []), ...Object.values(indexes).flatMap(passwordsOf)]
-  const context = await prepareContext(machine, deploymentId, revision, signal, hidden)
+  const context = await prepareContext({ machine, deploymentId, revision, log, signal }, hidden)
   const { app, accounts, env, mask } = context
   const artifact = `${revision.id}.${revision.attempt}.${step.tries}`
   const folder = path.join(app.builds, randomUUID())
@@ -84,37 +84,35 @@ export async function runBuild(
           const { gitAccount } = command
           const isGit = gitAccount !== undefined
           const account = isGit ? gitAccount : accounts.code
-          const print: OnLine = (shown, line, styles) => {
-            onLine(shown, line, styles)
-            if (!isGit) log.print('build', shown, styles)
+          const printed: OnLine = (...line) => {
+            onLine(...line)
+            if (!isGit) print(...line)
           }
           // git finds repositories and its account's keys where they are
           const confinement = isGit ? { ...machine.confinement, folders: [] } : machine.confinement
           const confined = account && { account, confinement, folder: temporary.folder }
           const own = { account, mask, owner: step.id, tagged: !isGit }
           const before = confined && { launcher: launcherFor('build', confined) }
-          return runGroup(machine.reaper, { ...command, ...own, ...before, rewrite }, print, signal)
+          return runGroup(machine.reaper, { ...command, ...own, ...before, rewrite }, printed, signal)
         }
+        const print: OnLine = (shown, _, styles) => log.print('build', shown, styles)
         const write = (line: string, level?: LogLevel) => log.write('build', mask(line), level)
         const packages = { ...BUILD_ENV, ...indexes }
-        const tree = path.join(folder, 'tree')
-        const around = {
+        const environmentOptions = {
           machine,
           app,
           artifact,
-          tree,
+          tree: path.join(folder, 'tree'),
           account: accounts.code,
           env: packages,
           mask,
           owner: step.id,
           log: write,
-        }
-        const environment = new BuildEnvironment(
-          around,
           run,
-          (shown, _, styles) => log.print('build', shown, styles),
+          print,
           signal,
-        )
+        }
+        let seal: () => Promise<void> = async () => undefined
         const image = await buildSource({
           revision,
           folder,
@@ -129,7 +127,11 @@ export async function runBuild(
           env: { ...packages, ...env, TMPDIR: temporary.tmp },
           run,
           servers: machine.options.agentServers ?? { node: null, python: null },
-          prepare: (plan) => environment.prepare(plan),
+          async prepare(plan) {
+            const prepared = await prepareEnvironment(environmentOptions, plan)
+            seal = prepared.seal
+            return prepared
+          },
           async chownToBuild(tree) {
             if (accounts.code) await chownTree(tree, accounts.code)
           },
@@ -147,7 +149,7 @@ export async function runBuild(
         })
         signal.throwIfAborted()
         if (image !== null) return { artifact: image }
-        await environment.seal()
+        await seal()
         await keepArtifact(app, folder, artifact, accounts.code, signal)
         kept = true
         return { artifact: treeArtifact(artifact) }

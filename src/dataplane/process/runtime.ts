@@ -6,7 +6,7 @@ import os from 'node:os'
 import type { Run } from '../../domain/protocol/protocol.ts'
 import { unlessAborted, withTimeout } from '../../platform/async/time-limit.ts'
 import { maskFailures, warnOfShortSecrets } from '../output/mask-failure.ts'
-import { imageOf } from '../runtimes/artifact.ts'
+import { imageOf, imageVersion } from '../runtimes/artifact.ts'
 import { BuildQueue } from '../runtimes/build-queue.ts'
 import { planFirst } from '../runtimes/plan-first.ts'
 import type {
@@ -22,7 +22,6 @@ import { StepCalls } from '../runtimes/step-calls.ts'
 import { pruneAgentServers } from './artifacts/agent-servers.ts'
 import { pruneArtifacts } from './artifacts/artifacts.ts'
 import { runBuild } from './build-step.ts'
-import { imageVersion, parseImageReference } from './engine/image-reference.ts'
 import { createDatabase, dropDatabase } from './isolation/database.ts'
 import { withDatabaseProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
@@ -33,6 +32,7 @@ import { livingWorkers, registerWorker, releaseDeadWorkers } from './machine/wor
 import { agentPlan, isContainer, keyOf } from './supervisor-client/agent-plan.ts'
 import { prepareImage } from './supervisor-client/container-plan.ts'
 import { type Ended, endAgents, endOrphans } from './supervisor-client/end-agents.ts'
+import { pullReference } from './supervisor-client/pull.ts'
 import { SupervisedDeployment } from './supervisor-client/supervised.ts'
 import { supervisorFiles } from './supervisor-client/supervisor-files.ts'
 
@@ -76,7 +76,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   ): Promise<Candidate> {
     const { id } = claim.deployment
     const { revision } = step
-    const { mask } = await prepareContext(machine, id, revision, signal)
+    const context = { machine, deploymentId: id, revision, log, signal }
+    const { mask } = await prepareContext(context)
     warnOfShortSecrets(revision.secrets, log, 'deploy')
     return maskFailures(
       mask,
@@ -91,12 +92,12 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const image = isContainer(revision)
           ? await withTimeout(until - performance.now(), signal, (inTime) => {
               // an image that was built here needs no pull
-              if (!parseImageReference(reference).local)
+              if (!pullReference(reference).local)
                 onProgress({ reason: 'PULLING_IMAGE', message: `Pulling the image ${reference}.` })
-              return prepareImage(machine, id, revision, log, inTime)
+              return prepareImage({ ...context, signal: inTime })
             })
           : null
-        const plan = await agentPlan(machine, id, revision, step.spec, log, signal)
+        const plan = await agentPlan(context, step.spec)
         const left = Math.max(1000, until - performance.now())
         const { commit, discard } = await supervised.prepare(claim, plan, left, signal, onProgress)
         const url = deploymentUrl(machine, port)
@@ -104,7 +105,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         if (image) log.write('deploy', `The address of this deployment is ${url}`)
         return {
           url,
-          ...(image ? { imageVersion: imageVersion(reference, image.digest) } : {}),
+          ...(image ? { imageVersion: imageVersion(reference ?? '') ?? image.digest ?? undefined } : {}),
           commit,
           discard,
         }
@@ -178,7 +179,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
             key: keyOf(run.revision),
             revisionId: run.revision.id,
             redeploying: claim.step?.revision?.id === run.revision.id,
-            plan: (signal) => agentPlan(machine, id, run.revision, run.spec, log, signal),
+            plan: (signal) => agentPlan({ machine, deploymentId: id, revision: run.revision, log, signal }, run.spec),
           },
       )
     },
@@ -210,7 +211,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       const deployments = [...all.values()]
       if (endsAgents)
         await Promise.all(deployments.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
-      for (const supervised of deployments) supervised.close()
+      await Promise.all(deployments.map((supervised) => supervised.close()))
       // ends agents that this server did not hold, unless another server lives
       if (endsAgents && livingWorkers(machine.layout.workers, ownHolder).length === 0)
         await endAgents(options.dataDir, DRAIN_MS)

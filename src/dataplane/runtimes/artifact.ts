@@ -32,3 +32,10 @@ export function imageOf(revision: Pick<RevisionWork, 'imageUri' | 'artifact' | '
   const built = artifact === null ? null : parseArtifact(artifact)
   return built?.kind === 'image' ? built.name : null
 }
+
+/** Returns the tag of an image reference, else the digest (`sha256:…`), else undefined. A registry's port is no tag. */
+export function imageVersion(imageUri: string): string | undefined {
+  const [name = '', digest] = imageUri.split('@', 2)
+  const tag = /:([^:/]+)$/.exec(name)?.[1]
+  return tag ?? (digest || undefined)
+}

@@ -6,7 +6,7 @@ import type { Health, Run } from '../../../domain/protocol/protocol.ts'
 import { resultWithin } from '../../../platform/async/time-limit.ts'
 import { EMPTY_MASK } from '../../output/mask.ts'
 import { maskFailures, warnOfShortSecrets } from '../../output/mask-failure.ts'
-import { imageOf } from '../../runtimes/artifact.ts'
+import { imageOf, imageVersion } from '../../runtimes/artifact.ts'
 import type {
   Candidate,
   LeasedClaim,
@@ -36,7 +36,6 @@ import { requireImage, requireSecrets } from './preflight.ts'
 import {
   applicationOf,
   concessionControlOf,
-  imageVersion,
   maskedProgress,
   podsOf,
   type ServedRevision,

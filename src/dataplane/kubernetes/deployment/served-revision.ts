@@ -91,13 +91,6 @@ function attemptThatServes(
   return template?.revisionId === revision.id ? template.attempt : revision.attempt
 }
 
-/** Returns the tag of an image reference, else the digest (`sha256:…`), else undefined. A registry's port is no tag. */
-export function imageVersion(imageUri: string): string | undefined {
-  const [name = '', digest] = imageUri.split('@', 2)
-  const tag = /:([^:/]+)$/.exec(name)?.[1]
-  return tag ?? (digest || undefined)
-}
-
 /** The active and candidate revisions of a deployment. */
 export class ServedRevisions {
   /** the revision that a failed deploy restores */

@@ -9,7 +9,7 @@ import { parseArtifact } from '../../runtimes/artifact.ts'
 import type { AppLayout } from '../isolation/layout.ts'
 import { removeTrees } from '../isolation/untrusted-trees.ts'
 import { breakHardLinks, sealTree } from './seal-tree.ts'
-import { makeSpareCopy } from './spare-copy.ts'
+import { makeSpareCopy } from './tree-copy.ts'
 import { environmentPath } from './virtual-environment.ts'
 
 export interface Artifact extends ArtifactManifest {

@@ -8,14 +8,19 @@ import type { RunCommand } from '../../build/run-command.ts'
 import { type OnLine, OutputTail } from '../../output/lines.ts'
 import type { Mask } from '../../output/mask.ts'
 import { StepFailure } from '../../output/step-failure.ts'
-import { launcherFor } from '../isolation/launcher.ts'
+import { launcherFor } from '../isolation/confinement.ts'
 import type { AppLayout } from '../isolation/layout.ts'
 import type { Machine } from '../machine/machine.ts'
 import { runGroup } from '../processes/process-group.ts'
 import { agentServerFolder, ensureAgentServer } from './agent-servers.ts'
 import { FOLLOW_SOURCE } from './editable-installs.ts'
-import { findPython, type Python } from './find-python.ts'
-import { createEnvironment, environmentVariables, sealEnvironment } from './virtual-environment.ts'
+import {
+  createEnvironment,
+  environmentVariables,
+  findPython,
+  type Python,
+  sealEnvironment,
+} from './virtual-environment.ts'
 
 /**
  * Script for `python -I -c` with the environment's Python; the argument is the agent server's environment. It adds the server's
@@ -42,7 +47,7 @@ for name in sorted(os.listdir(programs)):
         os.chmod(target, 0o755)
 `
 
-interface BuildContext {
+export interface EnvironmentOptions {
   machine: Machine
   app: AppLayout
   artifact: string
@@ -55,99 +60,89 @@ interface BuildContext {
   /** owner of the processes: the id of the step */
   owner: string
   log: (line: string, level?: LogLevel) => void
+  /** runs a command of the build */
+  run: RunCommand
+  /** gets output of commands that are not the build's */
+  print: OnLine
+  signal: AbortSignal
 }
 
-export class BuildEnvironment {
-  readonly #context: BuildContext
-  readonly #run: RunCommand
-  readonly #print: OnLine
-  readonly #signal: AbortSignal
-  #venv: string | null = null
-  #server: string | null = null
-
-  /** `run` runs a command of the build; `print` gets output of commands that are not the build's. */
-  constructor(around: BuildContext, run: RunCommand, print: OnLine, signal: AbortSignal) {
-    this.#context = around
-    this.#run = run
-    this.#print = print
-    this.#signal = signal
-  }
-
-  /** Call before the first step of a plan. Throws StepFailure. */
-  async prepare(plan: NodePlan | PythonPlan): Promise<PreparedEnvironment> {
-    const { machine, app, artifact, account } = this.#context
-    const python = plan.kind === 'python' ? await findPython(machine.searchPath, plan.version) : null
-    this.#warnOfOtherVersion(plan, python?.version ?? process.versions.node)
-    const name = plan.supplied ? await this.#ensureAgentServer(plan.supplied.packages, python) : null
-    this.#server = name && agentServerFolder(machine.layout, name)
-    if (!python) return { env: {}, agentServer: name }
-    const venv = await createEnvironment(app, artifact, account)
-    this.#venv = venv
-    // installing pip takes seconds, and is only needed when there is something to install
-    const bare = plan.install.length > 0 && plan.kind === 'python' && plan.manager === 'pip' ? [] : ['--without-pip']
-    await this.#mustRun([python.program, '-m', 'venv', ...bare, venv])
-    // a .python-version in the tree would make uv replace the environment by one of another Python
-    return { env: { ...environmentVariables(venv, machine.searchPath), UV_PYTHON: python.version }, agentServer: name }
-  }
-
+interface BuildEnvironment extends PreparedEnvironment {
   /** Call after the last step. No account can change the environment afterwards. */
-  async seal(): Promise<void> {
-    if (!this.#venv) return
-    await this.#python(this.#venv, FOLLOW_SOURCE, this.#context.tree)
-    if (this.#server) await this.#python(this.#venv, SHARE_SERVER, this.#server)
-    await sealEnvironment(this.#venv, this.#context.account)
-  }
+  seal(): Promise<void>
+}
 
-  /** Warns when the graph configuration file requests another version than this machine has. */
-  #warnOfOtherVersion({ kind, version, graphConfig }: NodePlan | PythonPlan, has: string): void {
-    if (!version || has === version || has.startsWith(`${version}.`)) return
-    const name = kind === 'node' ? 'Node' : 'Python'
-    this.#context.log(
-      `"${graphConfig}" requests ${name} ${version}, but this machine has ${has}, which is used instead.`,
-      'warning',
-    )
+/** Call before the first step of a plan. Throws StepFailure. */
+export async function prepareEnvironment(
+  options: EnvironmentOptions,
+  plan: NodePlan | PythonPlan,
+): Promise<BuildEnvironment> {
+  const { machine, app, artifact, account, tree } = options
+  const python = plan.kind === 'python' ? await findPython(machine.searchPath, plan.version) : null
+  warnOfOtherVersion(options, plan, python?.version ?? process.versions.node)
+  const agentServer = plan.supplied ? await installServer(options, plan.supplied.packages, python) : null
+  if (!python) return { env: {}, agentServer, seal: async () => undefined }
+  const venv = await createEnvironment(app, artifact, account)
+  // installing pip takes seconds, and is only needed when there is something to install
+  const bare = plan.install.length > 0 && plan.kind === 'python' && plan.manager === 'pip' ? [] : ['--without-pip']
+  await mustRun(options, [python.program, '-m', 'venv', ...bare, venv])
+  const runScript = (script: string, folder: string) =>
+    mustRun(options, [path.join(venv, 'bin/python'), '-I', '-c', script, folder])
+  return {
+    // a .python-version in the tree would make uv replace the environment by one of another Python
+    env: { ...environmentVariables(venv, machine.searchPath), UV_PYTHON: python.version },
+    agentServer,
+    async seal() {
+      await runScript(FOLLOW_SOURCE, tree)
+      const server = agentServer && agentServerFolder(machine.layout, agentServer)
+      if (server) await runScript(SHARE_SERVER, server)
+      await sealEnvironment(venv, account)
+    },
   }
+}
 
-  #ensureAgentServer(packages: string[], python: Python | null): Promise<string> {
-    const { machine, env, mask, owner, log } = this.#context
-    const account = machine.accounts.shared
-    const signal = this.#signal
-    return ensureAgentServer({
-      machine,
-      packages,
-      python,
-      env,
-      log,
-      signal,
-      run: ([command, ...args], cwd, variables, onLine) => {
-        const print: OnLine = (shown, line, styles) => {
-          onLine(shown, line, styles)
-          this.#print(shown, line, styles)
-        }
-        // the agent server and its account are shared by deployments, so only ports are closed
-        const confined = account && { account, confinement: { ...machine.confinement, folders: [] }, folder: '' }
-        const own = {
-          account,
-          mask,
-          owner,
-          tagged: true,
-          ...(confined && { launcher: launcherFor('build', confined) }),
-        }
-        return runGroup(machine.reaper, { command: command!, args, cwd, env: variables, ...own }, print, signal)
-      },
-    })
-  }
+/** Warns when the graph configuration file requests another version than this machine has. */
+function warnOfOtherVersion(
+  { log }: EnvironmentOptions,
+  { kind, version, graphConfig }: NodePlan | PythonPlan,
+  has: string,
+): void {
+  if (!version || has === version || has.startsWith(`${version}.`)) return
+  const name = kind === 'node' ? 'Node' : 'Python'
+  log(`"${graphConfig}" requests ${name} ${version}, but this machine has ${has}, which is used instead.`, 'warning')
+}
 
-  #python(venv: string, script: string, folder: string): Promise<void> {
-    return this.#mustRun([path.join(venv, 'bin/python'), '-I', '-c', script, folder])
-  }
+function installServer(
+  { machine, env, mask, owner, log, print, signal }: EnvironmentOptions,
+  packages: string[],
+  python: Python | null,
+): Promise<string> {
+  const account = machine.accounts.shared
+  // the agent server and its account are shared by deployments, so only ports are closed
+  const confined = account && { account, confinement: { ...machine.confinement, folders: [] }, folder: '' }
+  const launcher = confined && { launcher: launcherFor('build', confined) }
+  return ensureAgentServer({
+    machine,
+    packages,
+    python,
+    env,
+    log,
+    signal,
+    run: ([command, ...args], cwd, variables, onLine) => {
+      const own = { account, mask, owner, tagged: true, ...launcher }
+      const printed: OnLine = (...line) => {
+        onLine(...line)
+        print(...line)
+      }
+      return runGroup(machine.reaper, { command: command!, args, cwd, env: variables, ...own }, printed, signal)
+    },
+  })
+}
 
-  async #mustRun([command, ...args]: string[]): Promise<void> {
-    const tail = new OutputTail(10)
-    const { machine, app } = this.#context
-    const env = { PATH: machine.searchPath, HOME: app.home }
-    const exit = await this.#run({ command: command!, args, cwd: '/', env }, (shown) => tail.add(shown))
-    if (exit.code !== 0)
-      throw new StepFailure('INSTALL_FAILED', tail.appendTo('The virtual environment could not be created.'))
-  }
+async function mustRun({ machine, app, run }: EnvironmentOptions, [command, ...args]: string[]): Promise<void> {
+  const tail = new OutputTail(10)
+  const env = { PATH: machine.searchPath, HOME: app.home }
+  const exit = await run({ command: command!, args, cwd: '/', env }, (shown) => tail.add(shown))
+  if (exit.code !== 0)
+    throw new StepFailure('INSTALL_FAILED', tail.appendTo('The virtual environment could not be created.'))
 }

@@ -1,11 +1,13 @@
 /**
- * Copies sealed artifacts for runs. A run owns its copy, because agents write next to their code. Packages owned by root are
- * hard-linked; README.md explains why that is safe.
+ * Copies sealed artifacts for runs, which own their copies (README.md). Keeps one copy ready for the next start, next to the
+ * artifact's tree, in a folder that only the server can enter.
  */
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
+import path from 'node:path'
 import type { Account } from '../../../platform/postgres/embedded/account.ts'
 import { isNoSpaceError } from '../../output/no-space.ts'
 import { chownTree, removeTrees } from '../isolation/untrusted-trees.ts'
@@ -22,6 +24,8 @@ cd "$2"
 find . '(' -type d -o -links 1 ')' -exec chown -h "$3" '{}' +
 chmod 700 .`
 
+const MAX_DRAFT_AGE_MS = 3_600_000
+
 /** Options of cp for GNU, macOS, other systems. The first two share file contents where the file system can. */
 const CP_OPTIONS = [['-a', '--reflink=auto'], ['-cRPp'], ['-RPp']]
 
@@ -31,25 +35,63 @@ export interface CopyOptions {
   idle?: boolean
 }
 
-/** Copies a folder to `to`, which must not exist. Rejects when it fails or the signal aborts; then `to` does not exist. */
-export async function copyTree(from: string, to: string, options: CopyOptions): Promise<void> {
+/** Puts a copy of a sealed tree at `to`, which must not exist: the spare copy if there is one, else a new copy. */
+export async function takeCopy(tree: string, to: string, options: CopyOptions): Promise<void> {
+  const spare = sparePath(tree)
+  if (!isOwnedBy(spare, options)) await removeTrees(spare)
+  await fs.promises.rename(spare, to).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    await fs.promises.rename(await newCopy(tree, options), to)
+  })
+}
+
+export async function makeSpareCopy(tree: string, options: CopyOptions): Promise<void> {
+  await removeOldDrafts(tree)
+  const spare = sparePath(tree)
+  if (isOwnedBy(spare, options)) return
+  const draft = await newCopy(tree, options)
+  await fs.promises.rename(draft, spare).catch(() => removeTrees(draft))
+}
+
+const sparePath = (tree: string): string => `${tree}-spare`
+
+function isOwnedBy(spare: string, { account }: CopyOptions): boolean {
+  const found = fs.lstatSync(spare, { throwIfNoEntry: false })
+  return found?.uid === (account?.uid ?? process.getuid?.())
+}
+
+async function removeOldDrafts(tree: string): Promise<void> {
+  const folder = path.dirname(tree)
+  const isOld = (name: string) => {
+    const found = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })
+    return found && Date.now() - found.ctimeMs > MAX_DRAFT_AGE_MS
+  }
+  const old = fs.readdirSync(folder).filter((name) => name.startsWith(`${path.basename(tree)}-draft-`) && isOld(name))
+  await removeTrees(...old.map((name) => path.join(folder, name)))
+}
+
+/** Copies a tree into a folder next to it, and returns its path. Leaves nothing when it fails or the signal aborts. */
+async function newCopy(tree: string, options: CopyOptions): Promise<string> {
   const { account, signal } = options
+  const draft = `${tree}-draft-${randomUUID()}`
   const owner = account && `${account.uid}:${account.gid}`
   const ways = CP_OPTIONS.map((how) => async () => {
-    await run('cp', [...how, '--', from, to], options)
-    if (account) await chownTree(to, account)
-    fs.chmodSync(to, 0o700)
+    await run('cp', [...how, '--', tree, draft], options)
+    if (account) await chownTree(draft, account)
+    fs.chmodSync(draft, 0o700)
   })
-  if (owner) ways.unshift(() => run('/bin/sh', ['-c', COPY_WITH_LINKS, 'sh', from, to, owner], options))
+  if (owner) ways.unshift(() => run('/bin/sh', ['-c', COPY_WITH_LINKS, 'sh', tree, draft, owner], options))
   for (const [tried, way] of ways.entries()) {
     try {
-      return await way()
+      await way()
+      break
     } catch (error) {
-      await removeTrees(to)
+      await removeTrees(draft)
       // other systems' programs have other options: try the next way
       if (signal.aborted || isNoSpaceError(error) || tried === ways.length - 1) throw error
     }
   }
+  return draft
 }
 
 async function run(file: string, args: string[], { signal, idle }: CopyOptions): Promise<void> {

@@ -1,17 +1,58 @@
 /**
- * Manages a build's virtual environment at `environments/<artifact>/venv`. It contains absolute paths, so it stays where it was
- * created. All runs of the artifact share it, and root owns it like the artifact.
+ * Finds the Python of this machine, and manages a build's virtual environment at `environments/<artifact>/venv`. It contains
+ * absolute paths, so it stays where it was created. All runs of the artifact share it, and root owns it like the artifact.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Account } from '../../../platform/postgres/embedded/account.ts'
-import type { AppLayout } from '../isolation/layout.ts'
+import { StepFailure } from '../../output/step-failure.ts'
+import { type AppLayout, setPassThrough } from '../isolation/layout.ts'
 import { removeTrees } from '../isolation/untrusted-trees.ts'
 import { breakHardLinks, sealTree } from './seal-tree.ts'
 
 const exec = promisify(execFile)
+
+export interface Python {
+  program: string
+  version: string
+}
+
+const PROBE_TIMEOUT_MS = 30_000
+/** Debian packages `venv` separately; without `ensurepip` an environment has no pip. */
+const PROBE = 'import sys\nprint("%d.%d" % sys.version_info[:2])\nimport venv, ensurepip'
+
+/**
+ * Returns the requested version (`3.12`; null: any) from PATH if it is there, else the system's `python3`. Throws StepFailure
+ * (`TOOL_MISSING`) when none can create virtual environments.
+ */
+export async function findPython(searchPath: string, version: string | null): Promise<Python> {
+  const names = [...(version && /^\d+(\.\d+)?$/.test(version) ? [`python${version}`] : []), 'python3']
+  let without = false
+  for (const name of names)
+    for (const folder of searchPath.split(':')) {
+      const program = path.join(folder, name)
+      if (!fs.existsSync(program)) continue
+      try {
+        const { stdout } = await exec(program, ['-I', '-c', PROBE], {
+          cwd: '/',
+          env: { PATH: searchPath },
+          timeout: PROBE_TIMEOUT_MS,
+          killSignal: 'SIGKILL',
+        })
+        return { program: fs.realpathSync(program), version: stdout.trim() }
+      } catch {
+        without = true
+      }
+    }
+  throw new StepFailure(
+    'TOOL_MISSING',
+    without
+      ? 'Python on this machine has no venv module, which Python builds need: install it (Debian: python3-venv).'
+      : 'Python 3 is not installed on this machine: install it, with venv (Debian: python3-venv).',
+  )
+}
 
 export const environmentPath = (app: Pick<AppLayout, 'environments'>, artifact: string): string =>
   path.join(app.environments, artifact, 'venv')
@@ -51,8 +92,3 @@ export const removeEnvironment = (app: AppLayout, artifact: string): Promise<voi
  */
 export const openEnvironment = (venv: string, account: Account | null): void =>
   setPassThrough(path.dirname(venv), account)
-
-function setPassThrough(folder: string, account: Account | null): void {
-  if (account) fs.chownSync(folder, 0, account.gid)
-  fs.chmodSync(folder, account ? 0o710 : 0o700)
-}

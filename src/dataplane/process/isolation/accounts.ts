@@ -2,18 +2,21 @@
  * Provides the Unix accounts of builds, agents and their network processes. A root server gives each deployment two accounts, so
  * deployments can't reach each other; otherwise all share one. See README.md.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
+import { promisify } from 'node:util'
+import { createSingleflight } from '../../../platform/async/batcher.ts'
 import { unlessAborted } from '../../../platform/async/time-limit.ts'
 import type { Account } from '../../../platform/postgres/embedded/account.ts'
 import { killAll } from '../processes/end-group.ts'
-import { processesByUser } from '../processes/proc.ts'
+import { processesByUser, readProc } from '../processes/proc.ts'
 import type { AccountChoice } from './choose-accounts.ts'
-import { FreedIdCleanup } from './freed-id-cleanup.ts'
+import { publicFolders } from './confinement.ts'
 import { closeToOtherAccounts, type Layout } from './layout.ts'
 import {
+  cleanFreedIds,
   freedIds,
   NoFreeIdsError,
   type Owner,
@@ -23,6 +26,15 @@ import {
   reserveIds,
 } from './reservations.ts'
 import { removeTrees } from './untrusted-trees.ts'
+
+const exec = promisify(execFile)
+
+const RETRY_MS = 600_000
+
+const IDLE = 'ionice -c 3 -p $$ 2>/dev/null; exec nice -n 19 "$@"'
+
+/** file in /proc/sysvipc → option of ipcrm */
+const IPCRM_OPTIONS = { shm: '-m', msg: '-q', sem: '-s' }
 
 const END_TIMEOUT_MS = 10_000
 
@@ -66,7 +78,7 @@ export function createAccounts(
     const reserved = reservedBy(real)
     closeToOtherAccounts(layout, (id) => [...(reserved.get(id) ?? []), ...(range ? [] : [shared.gid])])
   }
-  const leftBehind = new FreedIdCleanup()
+  const leftBehind = createCleanup()
   // clean ids that earlier servers freed or left before they were killed
   if (range) void leftBehind.run()
   return {
@@ -119,4 +131,60 @@ async function endAccount({ uid, gid }: Account): Promise<boolean> {
       await once(sender, 'exit').catch(() => undefined)
     },
   )
+}
+
+interface Cleanup {
+  /** Resolves after all ids that are freed now were cleaned. Never rejects. */
+  run(): Promise<void>
+  close(): void
+}
+
+/**
+ * Removes files that deleted deployments left in public folders, so their ids can be reused. Ids whose code had private folders
+ * need no cleanup. A cleanup walks all public files, so one runs at a time, at idle priority.
+ */
+function createCleanup(): Cleanup {
+  const closing = new AbortController()
+  const { signal } = closing
+  const runs = createSingleflight()
+  let retry: NodeJS.Timeout | undefined
+  const isDue = () => !signal.aborted && freedIds().length > 0
+  const run = (): Promise<void> =>
+    runs('', async () => {
+      if (isDue()) await cleanFreedIds((uids) => removeFilesOf(uids, signal), signal).catch(() => undefined)
+      clearTimeout(retry)
+      if (isDue()) retry = setTimeout(() => void run(), RETRY_MS).unref()
+    })
+  return {
+    run,
+    close() {
+      clearTimeout(retry)
+      closing.abort()
+    },
+  }
+}
+
+/** Removes files and System V objects of these ids. Returns the ids that still have some. */
+async function removeFilesOf(uids: readonly number[], signal: AbortSignal): Promise<Set<number>> {
+  for (const { option, id, uid } of systemVObjects())
+    if (uids.includes(uid)) await exec('ipcrm', [option, id]).catch(() => undefined)
+  const theirs = uids.flatMap((uid) => ['-o', '-uid', String(uid)])
+  // -xdev: mounts below are public folders themselves, or not writable for these ids
+  const search = ['-xdev', '-depth', '(', '-false', ...theirs, ')', '!', '-delete', '-printf', '%U\\n']
+  const command = ['-c', IDLE, 'sh', 'find', '-P', ...publicFolders(), ...search]
+  const { stdout } = await exec('/bin/sh', command, { signal, maxBuffer: 256 * 1024 * 1024 }).catch((error) => {
+    // 1: a file was removed during the walk
+    if (error.code === 1) return error as { stdout: string }
+    throw error
+  })
+  return new Set([...stdout.split('\n').filter(Boolean).map(Number), ...systemVObjects().map(({ uid }) => uid)])
+}
+
+function systemVObjects(): { option: string; id: string; uid: number }[] {
+  return Object.entries(IPCRM_OPTIONS).flatMap(([kind, option]) => {
+    const lines = readProc(`sysvipc/${kind}`).trim().split('\n')
+    const [head, ...objects] = lines.map((line) => line.trim().split(/\s+/))
+    // columns: key, id, …
+    return objects.map((values) => ({ option, id: values[1]!, uid: Number(values[head!.indexOf('cuid')]) }))
+  })
 }

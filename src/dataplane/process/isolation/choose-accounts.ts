@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { type Account, canReach } from '../../../platform/postgres/embedded/account.ts'
-import { findProgram } from './launcher.ts'
+import { findProgram } from './confinement.ts'
 import { openReservations, type UidRange } from './reservations.ts'
 
 export interface AccountChoice {
@@ -20,15 +20,13 @@ interface AccountOptions {
   warn?: ((line: string) => void) | undefined
 }
 
-export function chooseAccounts({ dataDir, appUser, uidRange: setting, warn }: AccountOptions): AccountChoice {
+export function chooseAccounts({ dataDir, appUser, uidRange, warn }: AccountOptions): AccountChoice {
   const shared = appAccount(appUser)
-  const found = findUidRange(setting)
-  if (!found || !shared) return { range: null, shared, typical: shared }
-  const without = 'without' in found ? found.without : obstacle(found.range, shared, dataDir)
-  if ('range' in found && !without) {
-    const { range } = found
+  if (!shared) return { range: null, shared, typical: shared }
+  const range = findUidRange(uidRange)
+  const without = typeof range === 'string' ? range : obstacle(range, shared, dataDir)
+  if (typeof range !== 'string' && without === null)
     return { range, shared, typical: { uid: range.low, gid: range.low } }
-  }
   warn?.(`All deployments share one account (uid ${shared.uid}) and can read each other’s files and memory: ${without}`)
   return { range: null, shared, typical: shared }
 }
@@ -90,14 +88,10 @@ const CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, KILL: 5, SETGID: 6,
 /** needed for locks, for finding leftover files, and for dropping rights permanently */
 const PROGRAMS = ['flock', 'find', 'setpriv']
 
-/**
- * The ids for deployments, or why there are none. Null: the server is not root, so there is nothing to explain. Throws when a
- * configured range does not exist.
- */
-function findUidRange(setting: UidRangeSetting): { range: UidRange } | { without: string } | null {
-  if (process.getuid?.() !== 0) return null
-  if (setting === 'off') return { without: 'APP_UID_RANGE is off' }
-  if (process.platform !== 'linux') return { without: 'own accounts for deployments need Linux' }
+/** The ids for deployments of a root server, or why there are none. Throws when a configured range does not exist. */
+function findUidRange(setting: UidRangeSetting): UidRange | string {
+  if (setting === 'off') return 'APP_UID_RANGE is off'
+  if (process.platform !== 'linux') return 'own accounts for deployments need Linux'
   const maps = ['uid_map', 'gid_map'].map((name) => fs.readFileSync(`/proc/self/${name}`, 'utf8'))
   const isThere = (range: UidRange) => maps.every((map) => isInside(range, map))
   const named = setting && { low: setting[0], high: setting[1] }
@@ -106,11 +100,11 @@ function findUidRange(setting: UidRangeSetting): { range: UidRange } | { without
       `APP_UID_RANGE ${named.low}-${named.high} is not within the ids of this machine or container (/proc/self/uid_map and gid_map)`,
     )
   const range = named ?? PRESETS.find(isThere)
-  if (!range) return { without: 'this container has too few user ids (/proc/self/uid_map): name some in APP_UID_RANGE' }
+  if (!range) return 'this container has too few user ids (/proc/self/uid_map): name some in APP_UID_RANGE'
   const missing = missingCapabilities(fs.readFileSync('/proc/self/status', 'utf8'))
-  if (missing.length > 0) return { without: `this root lacks ${missing.map((name) => `CAP_${name}`).join(', ')}` }
+  if (missing.length > 0) return `this root lacks ${missing.map((name) => `CAP_${name}`).join(', ')}`
   const program = PROGRAMS.find((name) => !findProgram(name))
-  return program ? { without: `the program ${program} is missing` } : { range }
+  return program ? `the program ${program} is missing` : range
 }
 
 /** `map`: lines of first id inside, first id outside, count. */

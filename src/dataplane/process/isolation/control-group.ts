@@ -7,7 +7,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { sleep } from '../../../platform/async/retry.ts'
 import { killAll } from '../processes/end-group.ts'
-import { type Controller, findControllers, words } from './controllers.ts'
+import { type Controller, findPlaces, words } from './controllers.ts'
 import type { ResourceLimits } from './resource-limits.ts'
 
 const PARENT_GROUP = 'pilothouse'
@@ -114,18 +114,6 @@ export async function removeGroups(folders: string[]): Promise<boolean> {
     await sleep(50)
   }
   return true
-}
-
-/** Version 1: one place for each controller, or for several that are mounted together. Version 2: one place for all. */
-function findPlaces(): { version: 1 | 2; folders: string[]; controllers: Controller[] }[] {
-  const places = new Map<string, { version: 1 | 2; folders: string[]; controllers: Controller[] }>()
-  for (const [controller, { version, folders }] of findControllers()) {
-    const key = version === 2 ? '2' : (folders[0] ?? '')
-    const place = places.get(key)
-    if (place) place.controllers.push(controller)
-    else places.set(key, { version, folders, controllers: [controller] })
-  }
-  return [...places.values()]
 }
 
 /** Returns the controllers of the new folder. None: it can't be created. */

@@ -5,10 +5,12 @@
 import fs from 'node:fs'
 import path from 'node:path'
 
-export type Controller = 'memory' | 'pids' | 'cpu'
+const CONTROLLERS = ['memory', 'pids', 'cpu'] as const
+export type Controller = (typeof CONTROLLERS)[number]
 
 export interface Place {
   version: 1 | 2
+  controllers: Controller[]
   /** the group of this process, then its ancestors up to the mount */
   folders: string[]
 }
@@ -17,57 +19,48 @@ interface Mount {
   /** path of the hierarchy that is mounted */
   root: string
   folder: string
-  controllers: string[]
   version: 1 | 2
+  controllers: string[]
 }
 
-/** The controllers of this machine, even where this process may not write. Empty except on Linux. */
-export function findControllers(): Map<Controller, Place> {
-  const found = new Map<Controller, Place>()
-  let mounts: Mount[]
-  let groups: string[][]
-  try {
-    mounts = parseMounts(fs.readFileSync('/proc/self/mountinfo', 'utf8'))
-    groups = lines(fs.readFileSync('/proc/self/cgroup', 'utf8')).map((line) => /^\d+:([^:]*):(.*)$/.exec(line) ?? [])
-  } catch {
-    return found
-  }
-  for (const controller of ['memory', 'pids', 'cpu'] as const) {
-    const mount = mounts.find((each) => has(each, controller))
-    if (!mount) continue
+/** The places of this machine's controllers, even where this process may not write. Empty except on Linux. */
+export function findPlaces(): Place[] {
+  if (process.platform !== 'linux') return []
+  const groups = linesOf('/proc/self/cgroup').map((line) => /^\d+:([^:]*):(.*)$/.exec(line) ?? [])
+  const places: Place[] = []
+  for (const mount of linesOf('/proc/self/mountinfo').flatMap(mountIn)) {
+    const isPlaced = (each: Controller) => places.some(({ controllers }) => controllers.includes(each))
+    const controllers = CONTROLLERS.filter((each) => mount.controllers.includes(each) && !isPlaced(each))
+    if (controllers.length === 0) continue
     const own = groups.find(([, names]) =>
-      mount.version === 2 ? names === '' : names?.split(',').includes(controller),
+      mount.version === 2 ? names === '' : names?.split(',').includes(controllers[0]!),
     )
-    found.set(controller, { version: mount.version, folders: groupAndAncestors(mount, own?.[2] ?? '/') })
+    places.push({ version: mount.version, controllers, folders: groupAndAncestors(mount, own?.[2] ?? '/') })
   }
-  return found
+  return places
 }
 
-function parseMounts(text: string): Mount[] {
-  return lines(text).flatMap((line) => {
-    // fields: number parent device root folder options … - type source options
-    const [before = '', after = ''] = line.split(' - ')
-    const [type = '', , options = ''] = after.split(' ')
-    const [, , , root = '/', folder = ''] = before.split(' ').map(unescaped)
-    if (type !== 'cgroup' && type !== 'cgroup2') return []
-    return [{ root, folder, controllers: options.split(','), version: type === 'cgroup2' ? 2 : 1 } satisfies Mount]
-  })
+function mountIn(line: string): Mount[] {
+  // fields: number parent device root folder options … - type source options
+  const [before = '', after = ''] = line.split(' - ')
+  const [type = '', , options = ''] = after.split(' ')
+  const [, , , root = '/', folder = ''] = before.split(' ').map(unescaped)
+  if (type === 'cgroup') return [{ root, folder, version: 1, controllers: options.split(',') }]
+  if (type !== 'cgroup2') return []
+  return [{ root, folder, version: 2, controllers: words(linesOf(path.join(folder, 'cgroup.controllers')).join(' ')) }]
 }
 
-const lines = (text: string) => text.split('\n').filter(Boolean)
+function linesOf(file: string): string[] {
+  try {
+    return fs.readFileSync(file, 'utf8').split('\n').filter(Boolean)
+  } catch {
+    return [] // the kernel does not have it
+  }
+}
 
 /** The kernel writes spaces and some other characters as octal escapes like `\040`. */
 const unescaped = (field: string) =>
   field.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
-
-function has(mount: Mount, controller: Controller): boolean {
-  if (mount.version === 1) return mount.controllers.includes(controller)
-  try {
-    return words(fs.readFileSync(path.join(mount.folder, 'cgroup.controllers'), 'utf8')).includes(controller)
-  } catch {
-    return false
-  }
-}
 
 export const words = (text: string) => text.split(/\s+/).filter(Boolean)
 

@@ -5,6 +5,7 @@
 import type fs from 'node:fs'
 import { lstat, readdir, statfs } from 'node:fs/promises'
 import path from 'node:path'
+import { isBelow } from './confinement.ts'
 
 /** Measurements use at most this share of a core. One is due after the longest interval even if it costs more. */
 const CPU_SHARE = 1 / 2000
@@ -36,12 +37,8 @@ export class FolderWatch {
     this.#maxFileBytes = maxFileBytes
   }
 
-  /** At the last growth rate the limit is reached within four more measurements. */
   get isNearLimit(): boolean {
-    return (
-      this.#estimate > this.#previousEstimate &&
-      this.#estimate + (this.#estimate - this.#previousEstimate) * 4 > this.#maxBytes
-    )
+    return isNearLimit(this.#estimate, this.#previousEstimate, this.#maxBytes)
   }
 
   /** Returns the contents if a measurement is due; null: nothing indicates that they have grown much. */
@@ -69,6 +66,10 @@ export class FolderWatch {
     return since > Math.min(MAX_INTERVAL_MS, cost / (filling ? FILLING_CPU_SHARE : CPU_SHARE))
   }
 }
+
+/** At the last growth rate the limit is reached within four more measurements. */
+export const isNearLimit = (now: number, before: number, max: number): boolean =>
+  now > before && now + (now - before) * 4 > max
 
 /** Bytes in use on the disks of these folders. */
 async function usedBytes(folders: string[]): Promise<number> {
@@ -111,5 +112,3 @@ async function contentsOf(folders: string[]): Promise<Contents> {
   }
   return contents
 }
-
-const isBelow = (folder: string, other: string) => folder !== other && folder.startsWith(`${other}${path.sep}`)

@@ -3,41 +3,29 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { removeGroups } from './control-group.ts'
 
-export class GroupRecord {
-  readonly #file: string
-
-  /** `file`: absolute path. It exists only while it has lines. */
-  constructor(file: string) {
-    this.#file = file
-  }
-
-  add(folder: string): void {
-    fs.appendFileSync(this.#file, `${folder}\n`, { mode: 0o600 })
-  }
-
+export interface GroupRecord {
+  add(folder: string): void
   /** Removes the folders of this group from the record. */
-  remove(name: string): void {
-    this.#filter((folder) => !folder.endsWith(`/${name}`))
-  }
-
+  remove(name: string): void
   /** Ends and removes the groups of an earlier keeper. Groups that can't be removed stay recorded. Never throws. */
-  async clear(): Promise<void> {
-    const left = this.#read()
-    if (left.length > 0 && (await removeGroups(left))) this.#filter((folder) => !left.includes(folder))
-  }
-
-  #read(): string[] {
-    return fs.existsSync(this.#file) ? fs.readFileSync(this.#file, 'utf8').split('\n').filter(Boolean) : []
-  }
-
-  #filter(keep: (folder: string) => boolean): void {
-    const before = this.#read()
-    const folders = before.filter(keep)
-    if (folders.length === 0) fs.rmSync(this.#file, { force: true })
-    else if (folders.length < before.length)
-      fs.writeFileSync(this.#file, folders.map((folder) => `${folder}\n`).join(''), { mode: 0o600 })
-  }
+  clear(): Promise<void>
 }
 
-/** `folder`: of the deployment's supervisor. */
-export const groupRecordOf = (folder: string): GroupRecord => new GroupRecord(path.join(folder, 'control-groups'))
+/** `folder`: of the deployment's supervisor. The file exists only while it has lines. */
+export function groupRecordOf(folder: string): GroupRecord {
+  const file = path.join(folder, 'control-groups')
+  const read = () => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n').filter(Boolean) : [])
+  const keep = (isKept: (folder: string) => boolean) => {
+    const lines = read().filter(isKept)
+    if (lines.length === 0) fs.rmSync(file, { force: true })
+    else fs.writeFileSync(file, lines.map((line) => `${line}\n`).join(''), { mode: 0o600 })
+  }
+  return {
+    add: (group) => fs.appendFileSync(file, `${group}\n`, { mode: 0o600 }),
+    remove: (name) => keep((group) => !group.endsWith(`/${name}`)),
+    async clear() {
+      const left = read()
+      if (left.length > 0 && (await removeGroups(left))) keep((group) => !left.includes(group))
+    },
+  }
+}

@@ -122,7 +122,8 @@ export function closeToOtherAccounts(layout: Layout, groupsOf: (deploymentId: st
   }
 }
 
-function setPassThrough(folder: string, account: Account | null): void {
+/** Lets only `account` (null: only the server) pass through a folder of the server. */
+export function setPassThrough(folder: string, account: Account | null): void {
   if (process.getuid?.() === 0) fs.chownSync(folder, 0, account?.gid ?? 0)
   fs.chmodSync(folder, account ? 0o710 : 0o700)
 }

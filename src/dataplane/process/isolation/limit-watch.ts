@@ -13,7 +13,7 @@ import {
   tooManyProcesses,
   tooMuchOnDisk,
 } from './exceeded.ts'
-import type { FolderWatch } from './folder-watch.ts'
+import { type FolderWatch, isNearLimit } from './folder-watch.ts'
 import type { ResourceLimits } from './resource-limits.ts'
 import { proportionalBytes, usageOf } from './usage.ts'
 
@@ -130,12 +130,12 @@ export class Watch {
     if (memory !== null && usage.memory > memory && proportionalBytes(usage) > memory)
       this.#end(usage.pids, outOfMemory(bounds.memoryMb!, true))
     else if (processes !== null && usage.tasks > processes) this.#end(usage.pids, tooManyProcesses(processes, true))
-    // at the last growth rate the limit is reached within four more checks
-    const near = (now: number, before: number, max: number | null) =>
-      max !== null && now > before && now + (now - before) * 4 > max
-    const { memory: memoryBefore, tasks: tasksBefore } = this.#used
+    const before = this.#used
     this.#used = usage
-    return near(usage.memory, memoryBefore, memory) || near(usage.tasks, tasksBefore, processes)
+    return (
+      isNearLimit(usage.memory, before.memory, memory ?? Number.POSITIVE_INFINITY) ||
+      isNearLimit(usage.tasks, before.tasks, processes ?? Number.POSITIVE_INFINITY)
+    )
   }
 
   #end(pids: number[], exceeded: Exceeded): void {

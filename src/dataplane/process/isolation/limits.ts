@@ -12,8 +12,6 @@ export type { Exceeded } from './exceeded.ts'
 
 export interface LimitsOptions {
   deploymentId: string
-  /** id of this start */
-  start: string
   bounds: ResourceLimits
   /** account that no other deployment uses, so its processes can be found by it; null: others share its account */
   ownUid?: number | null
@@ -51,8 +49,8 @@ export interface Limits {
 const OOM_SCORE = '500'
 
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
-  const { bounds, deploymentId, start, record } = options
-  const name = `${deploymentId}.${start}.${randomBytes(3).toString('hex')}`.replace(/[^\w.-]/g, '_')
+  const { bounds, deploymentId, record } = options
+  const name = `${deploymentId}.${randomBytes(6).toString('hex')}`
   let group = options.controlGroups === false ? null : ControlGroup.create(name, bounds, (folder) => record.add(folder))
   let watch: Watch | null = null
   return {

@@ -1,6 +1,6 @@
 /**
  * Reserves user ids for deployments, for all installations of a machine: one file per id, in a folder of root's. The file of a
- * deleted deployment's id stays until freed-id-cleanup.ts has found no files of it.
+ * deleted deployment's id stays until a cleanup (accounts.ts) has found no files of it.
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -109,19 +109,27 @@ export function freedIds(): number[] {
   return [...readEntries()].flatMap(([uid, entry]) => (isGone(entry) && !entry.isPrivate ? [uid] : []))
 }
 
-/** Releases those of these ids that are still unused, after a cleanup. */
-export function releaseFreedIds(uids: readonly number[]): Promise<void> {
-  return withLock(async () => {
-    const [running, used] = [processesByUser(), freedIds()]
-    for (const uid of uids) if (used.includes(uid) && !running.has(uid)) fs.rmSync(fileOf(uid), { force: true })
-  })
+/**
+ * Calls `clean` with the ids that need a cleanup, while no other server of this machine cleans up. Releases all ids except those
+ * that `clean` returns. Rejects like `withMachineLock`.
+ */
+export function cleanFreedIds(
+  clean: (uids: readonly number[]) => Promise<ReadonlySet<number>>,
+  signal: AbortSignal,
+): Promise<void> {
+  const work = async () => {
+    const uids = freedIds()
+    const left = uids.length > 0 ? await clean(uids) : new Set()
+    await withLock(async () => {
+      const [running, freed] = [processesByUser(), freedIds()]
+      for (const uid of uids)
+        if (!left.has(uid) && freed.includes(uid) && !running.has(uid)) fs.rmSync(fileOf(uid), { force: true })
+    })
+  }
+  return withMachineLock(path.join(FOLDER, '.look'), work, { signal })
 }
 
 const withLock = <T>(work: () => Promise<T>): Promise<T> => withMachineLock(path.join(FOLDER, '.lock'), work)
-
-/** Runs `work` while no other server of this machine cleans up. Rejects like `withMachineLock`. */
-export const withCleanupLock = (work: () => Promise<void>, signal: AbortSignal): Promise<void> =>
-  withMachineLock(path.join(FOLDER, '.look'), work, { signal })
 
 const fileOf = (uid: number) => path.join(FOLDER, String(uid))
 

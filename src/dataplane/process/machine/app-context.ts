@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import type { RevisionWork } from '../../../domain/protocol/protocol.ts'
 import { createMask, hiddenValues, type Mask } from '../../output/mask.ts'
+import type { RevisionLog } from '../../runtimes/runtime.ts'
 import type { DeploymentAccounts } from '../isolation/accounts.ts'
 import { createDatabase, databaseUri, readPassword } from '../isolation/database.ts'
 import { type AppLayout, ensureFolders } from '../isolation/layout.ts'
@@ -29,12 +30,18 @@ export async function prepareFolders(
   return { app, accounts }
 }
 
+/** What the steps of a revision share. */
+export interface RevisionContext {
+  machine: Machine
+  deploymentId: string
+  revision: RevisionWork
+  log: RevisionLog
+  signal: AbortSignal
+}
+
 /** Prepares folders, database, environment and mask for a revision's code. `alsoHidden`: more values for the mask to hide. */
 export async function prepareContext(
-  machine: Machine,
-  deploymentId: string,
-  revision: RevisionWork,
-  signal: AbortSignal,
+  { machine, deploymentId, revision, signal }: RevisionContext,
   alsoHidden: string[] = [],
 ): Promise<AppContext> {
   const { app, accounts } = await prepareFolders(machine, deploymentId, signal)

@@ -2,18 +2,18 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import type { OutputRequest } from '../../../domain/protocol/protocol.ts'
+import { Semaphore } from '../../../platform/async/semaphore.ts'
 import type { SuppliedServers } from '../../build/plan/plan-build.ts'
 import type { SourceAccess } from '../../build/source-access.ts'
 import { createImageBuilder, type ImageBuilder } from '../../builder/image-builder.ts'
 import { type ImageStore, NO_REGISTRY } from '../../builder/image-store.ts'
-import type { LeasedClaim } from '../../runtimes/runtime.ts'
 import { Containers } from '../engine/containers.ts'
 import { type Accounts, createAccounts } from '../isolation/accounts.ts'
 import { chooseAccounts, closeRepositories, type UidRangeSetting } from '../isolation/choose-accounts.ts'
-import type { Confinement } from '../isolation/confinement.ts'
+import { type Confinement, findConfinement } from '../isolation/confinement.ts'
 import { createDatabaseAdmin, type DatabaseAdmin } from '../isolation/database.ts'
 import { type DatabaseLimitSettings, DatabaseLimits } from '../isolation/database-limits.ts'
-import { findConfinement } from '../isolation/launcher.ts'
 import { createLayout, type Layout } from '../isolation/layout.ts'
 import { NO_LIMITS, type ResourceLimits } from '../isolation/resource-limits.ts'
 import { Reaper } from '../processes/reaper.ts'
@@ -59,14 +59,14 @@ export interface ProcessRuntimeOptions {
   databaseLimits?: DatabaseLimitSettings
   warn?: (line: string) => void
   supervisors: SupervisorSettings
-  output?: OutputHook
+  /** gets agents' output for their deploy logs; default: it stays in its files */
+  output?: OutputLog
 }
 
-/** Receives agents' output for their deploy logs. */
-export interface OutputHook {
-  /** This server holds the deployment under `claim`. `folder`: its output files (supervisor/output) */
-  held(claim: LeasedClaim, folder: string): void
-  printed(deploymentId: string): void
+/** Where agents' output goes: their deploy logs. */
+export interface OutputLog {
+  send(request: OutputRequest): Promise<number>
+  warn(about: { err: unknown; deploymentId: string }, message: string): void
 }
 
 interface SupervisorSettings {
@@ -85,6 +85,8 @@ export interface Machine {
   reaper: Reaper
   databaseAdmin: DatabaseAdmin
   databaseLimits: DatabaseLimits
+  /** deployments whose output is sent concurrently; leaves connections and memory for other work */
+  outputLimit: Semaphore
   defaultLimits: ResourceLimits
   containers: Containers
   images: ImageBuilder
@@ -119,6 +121,7 @@ export function createMachine(options: ProcessRuntimeOptions): Machine {
     reaper,
     databaseAdmin: admin,
     databaseLimits: new DatabaseLimits(admin, options.databaseLimits ?? { maxConnections: null, maxMb: null }),
+    outputLimit: new Semaphore(2),
     defaultLimits: options.defaultLimits ?? NO_LIMITS,
     containers: new Containers({
       reaper,

@@ -2,19 +2,12 @@
  * Provides the supervisor program as one file that needs nothing of the checkout at run time. A build contains it; a server that
  * runs from source bundles it on first use.
  */
-import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import { chmod, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { placePrograms } from '../../../platform/postgres/embedded/account.ts'
 import { ensureCopy } from '../../../platform/programs/programs.ts'
-
-export interface SupervisorProgram {
-  file: string
-  /** hash of its text, which identifies the version */
-  build: string
-}
 
 const FILE = 'supervisor.mjs'
 /** A build puts it next to the file that contains this module. */
@@ -24,10 +17,10 @@ const BUILT = fileURLToPath(new URL(`./${FILE}`, import.meta.url))
 const textCache = new Map<string, string>()
 
 /**
- * Returns the program that supervisors of a DATA_DIR run. Call it before each start: copies that are not requested are removed
+ * Returns the file that supervisors of a DATA_DIR run. Call it before each start: copies that are not requested are removed
  * eventually.
  */
-export async function supervisorProgram(dataDir: string, source = ''): Promise<SupervisorProgram> {
+export async function supervisorProgram(dataDir: string, source = ''): Promise<string> {
   const text = textCache.get(source) ?? (await textOf(source))
   textCache.set(source, text)
   const folder = await ensureCopy(placePrograms(path.resolve(dataDir)), {
@@ -38,7 +31,7 @@ export async function supervisorProgram(dataDir: string, source = ''): Promise<S
       await chmod(path.join(to, FILE), 0o644)
     },
   })
-  return { file: path.join(folder, FILE), build: createHash('sha256').update(text).digest('hex').slice(0, 16) }
+  return path.join(folder, FILE)
 }
 
 async function textOf(source: string): Promise<string> {

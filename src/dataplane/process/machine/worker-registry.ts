@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { writeAtomically } from '../../../platform/files/atomic-file.ts'
-import { processStat } from '../processes/proc.ts'
+import { bootId, processStat } from '../processes/proc.ts'
 
 interface Entry {
   holder: string
@@ -68,16 +68,8 @@ function isAlive({ pid, started }: Entry): boolean {
 
 /** Process ids are only comparable within one boot and one container. Elsewhere the lease has to expire. */
 function machineId(): string {
-  const read = (readFile: () => string) => {
-    try {
-      return readFile().trim()
-    } catch {
-      return ''
-    }
-  }
-  const boot = read(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
-  const namespace = read(() => fs.readlinkSync('/proc/self/ns/pid'))
-  return [os.hostname(), boot, namespace].join(' ')
+  const namespace = process.platform === 'linux' ? fs.readlinkSync('/proc/self/ns/pid') : ''
+  return [os.hostname(), bootId(), namespace].join(' ')
 }
 
 /** Empty without /proc: the process id alone must do. */

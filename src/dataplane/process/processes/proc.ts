@@ -57,8 +57,10 @@ export function processIdentity(pid: number): string | null {
   if (process.platform !== 'linux') return identityFromPs(pid)
   const stat = processStat(pid)
   // a zombie no longer runs; the kernel counts start times from boot, so the boot id is part of the identity
-  return stat && isRunning(stat) ? `${readProc('sys/kernel/random/boot_id').trim()}:${stat.started}` : null
+  return stat && isRunning(stat) ? `${bootId()}:${stat.started}` : null
 }
+
+export const bootId = (): string => readProc('sys/kernel/random/boot_id').trim()
 
 export const isRunning = ({ state }: ProcessStat): boolean => state !== 'Z' && state !== 'X'
 
@@ -68,6 +70,43 @@ function identityFromPs(pid: number): string | null {
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     return String(output).trim().replaceAll(/\s+/g, '-') || null
+  } catch {
+    return null
+  }
+}
+
+/** TCP ports that a process group listens on, ascending; null: unknown (not Linux). */
+export function listeningPorts(group: number): number[] | null {
+  if (process.platform !== 'linux') return null
+  const pids = allProcesses().flatMap((stat) => (stat.group === group ? stat.pid : []))
+  return [...new Set(portsOf(pids))].sort((a, b) => a - b)
+}
+
+const LISTEN = '0A'
+
+function portsOf(pids: readonly number[]): number[] {
+  const sockets = new Set(pids.flatMap(socketsOf))
+  if (sockets.size === 0) return []
+  const lines = ['tcp', 'tcp6'].flatMap((table) => readProc(`net/${table}`).split('\n'))
+  return lines.flatMap((line) => {
+    // columns: number, local address as hex `ADDRESS:PORT`, remote address, state, …; the tenth is the inode
+    const columns = line.trim().split(/\s+/)
+    if (columns[3] !== LISTEN || !sockets.has(columns[9] ?? '')) return []
+    return [Number.parseInt(columns[1]!.split(':')[1]!, 16)]
+  })
+}
+
+function socketsOf(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`
+  return (unlessGone(() => fs.readdirSync(folder)) ?? []).flatMap((file) => {
+    const target = unlessGone(() => fs.readlinkSync(`${folder}/${file}`)) ?? ''
+    return /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? []
+  })
+}
+
+function unlessGone<T>(read: () => T): T | null {
+  try {
+    return read()
   } catch {
     return null
   }

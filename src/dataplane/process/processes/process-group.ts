@@ -15,7 +15,7 @@ import { SUPERVISOR_VARIABLE, TAG_VARIABLE } from './process-tags.mjs'
 
 export const CLEAN_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
 
-/** Programs that set up a command's process, each of which then executes the next (isolation/launcher.ts). */
+/** Programs that set up a command's process, each of which then executes the next (isolation/confinement.ts). */
 export interface Launcher {
   programs: string[]
   /** true: the chain starts as root and switches to the command's account; false: the caller starts it under that account */

@@ -4,15 +4,13 @@ import path from 'node:path'
 import type { EffectiveSpec, RevisionWork } from '../../../domain/protocol/protocol.ts'
 import { DEFAULT_HEALTH_PATH, healthPathOf } from '../../../domain/values/health-path.ts'
 import { imageOf, namesImage } from '../../runtimes/artifact.ts'
-import type { RevisionLog } from '../../runtimes/runtime.ts'
 import { agentServerFolder } from '../artifacts/agent-servers.ts'
 import { type Artifact, artifactLost, readArtifact } from '../artifacts/artifacts.ts'
 import { followsSource, SOURCE_VARIABLE } from '../artifacts/editable-installs.ts'
 import { environmentVariables, openEnvironment } from '../artifacts/virtual-environment.ts'
 import type { Layout } from '../isolation/layout.ts'
 import { resourceLimitsOf } from '../isolation/resource-limits.ts'
-import { prepareContext } from '../machine/app-context.ts'
-import type { Machine } from '../machine/machine.ts'
+import { prepareContext, type RevisionContext } from '../machine/app-context.ts'
 import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
 import { containerProgram } from './container-plan.ts'
 
@@ -23,15 +21,9 @@ export const keyOf = ({ id, attempt }: RevisionWork): string => `${id}.${attempt
 export const isContainer = (revision: RevisionWork): boolean => imageOf(revision) !== null || namesImage(revision)
 
 /** Looks up artifact, image and database again: they may have moved since the last plan. May throw StepFailure. */
-export async function agentPlan(
-  machine: Machine,
-  deploymentId: string,
-  revision: RevisionWork,
-  spec: EffectiveSpec,
-  log: RevisionLog,
-  signal: AbortSignal,
-): Promise<AgentPlan> {
-  const { app, accounts, env, hidden } = await prepareContext(machine, deploymentId, revision, signal)
+export async function agentPlan(context: RevisionContext, spec: EffectiveSpec): Promise<AgentPlan> {
+  const { machine, revision } = context
+  const { app, accounts, env, hidden } = await prepareContext(context)
   const bounds = resourceLimitsOf(spec, machine.defaultLimits)
   const common = {
     key: keyOf(revision),
@@ -43,7 +35,7 @@ export async function agentPlan(
     bounds,
   }
   if (isContainer(revision)) {
-    const { program, variables } = await containerProgram(machine, deploymentId, revision, bounds, env, log, signal)
+    const { program, variables } = await containerProgram(context, bounds, env)
     return { ...common, ...planHealthPath(revision), program, env: variables }
   }
   const artifact = readArtifact(app, revision.artifact)
@@ -61,13 +53,7 @@ function planHealthPath({ secrets }: RevisionWork, built?: string): Pick<AgentPl
   return healthPath === DEFAULT_HEALTH_PATH ? {} : { healthPath }
 }
 
-interface StartScript {
-  /** below the tree: where the script runs */
-  folder: string
-  prestart: string | null
-  start: string
-  env: Record<string, string>
-}
+type StartScript = Pick<BuiltProgram, 'folder' | 'prestart' | 'start'> & Pick<AgentPlan, 'env'>
 
 /** `env`: the agent's, with its PATH. Throws StepFailure (`artifactLost`) when its agent server was removed. */
 function startScript(layout: Layout, artifact: Artifact, env: Record<string, string>): StartScript {

@@ -10,7 +10,7 @@ import { StepFailure } from '../../output/step-failure.ts'
 import type { Answer, Hello, Request, State, SupervisorEvent, Welcome } from '../supervisor/protocol.ts'
 
 /** A request without what the connection adds to it. */
-export type RequestBody = Request extends infer R ? (R extends Request ? Omit<R, 'id' | 'token'> : never) : never
+type RequestBody = Request extends infer R ? (R extends Request ? Omit<R, 'id' | 'token'> : never) : never
 
 /** The supervisor obeys a newer token than ours. */
 export class StaleToken extends Error {
@@ -43,137 +43,109 @@ export interface ConnectionEvents {
   onStale?: () => void
 }
 
-export interface RequestOptions {
-  /** time limit; after it the supervisor counts as hanging */
-  ms?: number
-  /** called with the progress of a `prepare` */
-  onProgress?: (progress: Progress | null) => void
-}
-
 interface PendingRequest {
   resolve: (answer: Answer) => void
   reject: (error: Error) => void
-  onProgress?: (progress: Progress | null) => void
+  onProgress: ((progress: Progress | null) => void) | undefined
 }
 
-export type Greeting = Extract<Welcome, { ok: true }>
-
-export class Connection {
-  readonly welcome: Greeting
-  /** resolves when it is broken */
-  readonly closed: Promise<void>
+export interface Connection {
+  welcome: Extract<Welcome, { ok: true }>
   /** as last received */
   state: State
-  readonly #socket: net.Socket
-  readonly #token: string
-  readonly #pending = new Map<number, PendingRequest>()
-  #lastId = 0
+  /** resolves when it is broken */
+  closed: Promise<void>
+  /**
+   * Resolves when it is done. `ms`: after this time the supervisor counts as hanging. `onProgress`: gets the progress of a
+   * `prepare`. Throws SupervisorUnavailable, StaleToken, CandidateGone, and StepFailure for people.
+   */
+  request(body: RequestBody, options?: { ms?: number; onProgress?: (progress: Progress | null) => void }): Promise<void>
+  close(): void
+}
 
-  private constructor(socket: net.Socket, token: string, welcome: Greeting) {
-    this.#socket = socket
-    this.#token = token
-    this.welcome = welcome
-    this.state = welcome.state
-    this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
-    void this.closed.then(() => {
-      for (const { reject } of this.#pending.values()) reject(new SupervisorUnavailable('The supervisor has gone'))
-      this.#pending.clear()
-    })
-  }
+/** Throws SupervisorUnavailable; StaleToken; and an Error when the supervisor does not take us for its server. */
+export async function openConnection(
+  socketPath: string,
+  hello: Omit<Hello, 'verb'>,
+  { onOutput, onState, onStale }: ConnectionEvents = {},
+): Promise<Connection> {
+  const { token } = hello
+  const socket = net.connect(socketPath)
+  const pending = new Map<number, PendingRequest>()
+  let lastId = 0
+  let connection: Connection | undefined
+  const send = (message: Hello | Request) => socket.write(`${JSON.stringify(message)}\n`)
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  void closed.then(() => {
+    for (const { reject } of pending.values()) reject(new SupervisorUnavailable('The supervisor has gone'))
+    pending.clear()
+  })
 
-  /** Throws SupervisorUnavailable; StaleToken; and an Error when the supervisor does not take us for its server. */
-  static async open(
-    socketPath: string,
-    hello: Omit<Hello, 'verb'>,
-    events: ConnectionEvents = {},
-  ): Promise<Connection> {
-    const socket = net.connect(socketPath)
-    // lines that arrive in the same chunk as the welcome
-    const early: string[] = []
-    let onLine = (line: string): void => {
-      early.push(line)
-    }
-    const greeted = new Promise<string>((resolve, reject) => {
-      const away = (cause?: Error) => reject(new SupervisorUnavailable('No supervisor listens there', { cause }))
-      socket.on('error', away)
-      socket.once('close', () => away())
-      const lines = createInterface({ input: socket })
-      lines.on('error', away)
-      lines.once('line', (first) => {
-        resolve(first)
-        lines.on('line', (line) => onLine(line))
-      })
-    })
-    try {
-      send(socket, { verb: 'hello', ...hello })
-      const silent = () => new SupervisorSilent('The supervisor of this deployment does not answer')
-      const welcome = parseWelcome(await withHardTimeout(HELLO_TIMEOUT_MS, undefined, silent, () => greeted), hello)
-      const connection = new Connection(socket, hello.token, welcome)
-      onLine = (line) => connection.#onMessage(JSON.parse(line) as Answer | SupervisorEvent, events)
-      for (const line of early) onLine(line)
-      return connection
-    } catch (error) {
-      socket.destroy()
-      throw error
-    }
-  }
-
-  /** Resolves when it is done. Throws SupervisorUnavailable, StaleToken, CandidateGone, and StepFailure for people. */
-  async request(body: RequestBody, { ms = ANSWER_TIMEOUT_MS, onProgress }: RequestOptions = {}): Promise<void> {
-    const id = ++this.#lastId
+  async function request(...[body, { ms = ANSWER_TIMEOUT_MS, onProgress } = {}]: Parameters<Connection['request']>) {
+    const id = ++lastId
     const silent = () => new SupervisorSilent(`The supervisor of this deployment does not answer (${body.verb})`)
     const call = () =>
       new Promise<Answer>((resolve, reject) => {
-        if (this.#socket.destroyed) return reject(new SupervisorUnavailable('The supervisor has gone'))
-        this.#pending.set(id, { resolve, reject, ...(onProgress && { onProgress }) })
-        send(this.#socket, { ...body, id, token: this.#token } as Request)
+        if (socket.destroyed) return reject(new SupervisorUnavailable('The supervisor has gone'))
+        pending.set(id, { resolve, reject, onProgress })
+        send({ ...body, id, token } as Request)
       })
-    const answer = await withHardTimeout(ms, undefined, silent, call).finally(() => this.#pending.delete(id))
+    const answer = await withHardTimeout(ms, undefined, silent, call).finally(() => pending.delete(id))
     if (answer.ok) return
-    if (answer.refused === 'stale') throw new StaleToken(answer.newest ?? this.#token)
+    if (answer.refused === 'stale') throw new StaleToken(answer.newest ?? token)
     if (answer.refused === 'gone') throw new CandidateGone(answer.message ?? 'The candidate is gone')
     throw new StepFailure(answer.reason ?? 'INTERNAL', answer.message ?? 'The supervisor gave no reason', {
       artifactLost: answer.artifactLost ?? false,
     })
   }
 
-  close(): void {
-    this.#socket.destroy()
+  function onEvent(event: SupervisorEvent): void {
+    if (event.say === 'progress') pending.get(event.id)?.onProgress?.(event.progress)
+    else if (event.say === 'output') onOutput?.()
+    else if (event.say === 'stale') onStale?.()
+    else if (connection) {
+      connection.state = event.state
+      onState?.()
+    }
   }
 
-  #onMessage(message: Answer | SupervisorEvent, { onOutput, onState, onStale }: ConnectionEvents): void {
-    if (!('say' in message)) {
-      this.#pending.get(message.id)?.resolve(message)
-      return
-    }
-    switch (message.say) {
-      case 'progress':
-        this.#pending.get(message.id)?.onProgress?.(message.progress)
-        break
-      case 'output':
-        onOutput?.()
-        break
-      case 'stale':
-        onStale?.()
-        break
-      case 'state':
-        this.state = message.state
-        onState?.()
-    }
+  const greeted = new Promise<Connection>((resolve, reject) => {
+    const away = (cause?: Error) => reject(new SupervisorUnavailable('No supervisor listens there', { cause }))
+    socket.on('error', away)
+    socket.once('close', () => away())
+    const lines = createInterface({ input: socket })
+    lines.on('error', away).on('line', (line) => {
+      try {
+        const message = JSON.parse(line) as Welcome | Answer | SupervisorEvent
+        if ('say' in message) onEvent(message)
+        else if ('id' in message) pending.get(message.id)?.resolve(message)
+        else {
+          const welcome = accepted(message, token)
+          connection = { welcome, state: welcome.state, closed, request, close: () => socket.destroy() }
+          resolve(connection)
+        }
+      } catch (error) {
+        reject(error)
+        socket.destroy()
+      }
+    })
+  })
+  try {
+    send({ verb: 'hello', ...hello })
+    const silent = () => new SupervisorSilent('The supervisor of this deployment does not answer')
+    return await withHardTimeout(HELLO_TIMEOUT_MS, undefined, silent, () => greeted)
+  } catch (error) {
+    socket.destroy()
+    throw error
   }
 }
 
-function parseWelcome(text: string, hello: Omit<Hello, 'verb'>): Greeting {
-  const welcome = JSON.parse(text) as Welcome
+function accepted(welcome: Welcome, token: string): Connection['welcome'] {
   if (welcome.ok) return welcome
-  if (welcome.refused === 'stale') throw new StaleToken(welcome.newest ?? hello.token)
+  if (welcome.refused === 'stale') throw new StaleToken(welcome.newest ?? token)
   throw new Error(
     welcome.refused === 'installation'
       ? 'Another installation has used this DATA_DIR, so the supervisor of this deployment refuses this server. Give each installation its own DATA_DIR.'
       : 'The secret in DATA_DIR/run was replaced, so the supervisor of this deployment refuses this server. Restore the old secret.',
   )
-}
-
-function send(socket: net.Socket, message: Hello | Request): void {
-  socket.write(`${JSON.stringify(message)}\n`)
 }

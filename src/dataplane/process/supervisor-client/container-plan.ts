@@ -2,45 +2,30 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import type { RevisionWork } from '../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import { imageOf, localImageId, namesImage } from '../../runtimes/artifact.ts'
-import type { RevisionLog } from '../../runtimes/runtime.ts'
 import type { Engine } from '../engine/engine.ts'
-import { parseImageReference } from '../engine/image-reference.ts'
 import type { ResourceLimits } from '../isolation/resource-limits.ts'
-import type { Machine } from '../machine/machine.ts'
+import type { RevisionContext } from '../machine/app-context.ts'
 import type { ImageProgram } from '../supervisor/protocol.ts'
-import { findImage, type Image, ImageGone, pullImage } from './pull.ts'
+import { findImage, type Image, ImageGone, pullImage, pullReference } from './pull.ts'
 
 /** time between SIGTERM and SIGKILL when a container is removed */
 const STOP_SECONDS = 1
 
 /** Gets the image of a revision for its deploy. Later starts use exactly this image. Throws StepFailure. */
-export async function prepareImage(
-  machine: Machine,
-  deploymentId: string,
-  revision: RevisionWork,
-  log: RevisionLog,
-  signal: AbortSignal,
-): Promise<Image> {
-  const engine = await machine.containers.engine(signal)
-  const image = await getImage(machine, engine, deploymentId, revision, log, signal)
-  const file = imageFile(machine, deploymentId, revision.id)
+export async function prepareImage(context: RevisionContext): Promise<Image> {
+  const engine = await context.machine.containers.engine(context.signal)
+  const image = await getImage(engine, context)
+  const file = imageFile(context)
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
   fs.writeFileSync(file, JSON.stringify(image), { mode: 0o600 })
   return image
 }
 
 /** Pulls an image unless it was built here and not pushed. If such an image is gone, a redeploy builds it again. */
-async function getImage(
-  machine: Machine,
-  engine: Engine,
-  deploymentId: string,
-  revision: RevisionWork,
-  log: RevisionLog,
-  signal: AbortSignal,
-): Promise<Image> {
+async function getImage(engine: Engine, context: RevisionContext): Promise<Image> {
+  const { revision, signal } = context
   const reference = imageOf(revision)
   const local = reference === null ? null : localImageId(reference)
   if (local !== null && namesImage(revision))
@@ -49,8 +34,7 @@ async function getImage(
       `The image ${reference} can't be used: names below localhost/pilothouse/ are reserved for builds. Name another image.`,
     )
   try {
-    if (local === null)
-      return await pullImage(machine, engine, deploymentId, parseImageReference(reference), log, signal)
+    if (local === null) return await pullImage(engine, pullReference(reference), context)
     const found = await findImage(engine, local, signal)
     if (found) return found
   } catch (error) {
@@ -65,21 +49,16 @@ async function getImage(
 
 /** The program that runs the image, and the environment of the engine's client. Throws StepFailure. */
 export async function containerProgram(
-  machine: Machine,
-  deploymentId: string,
-  revision: RevisionWork,
+  context: RevisionContext,
   bounds: ResourceLimits,
   env: Record<string, string>,
-  log: RevisionLog,
-  signal: AbortSignal,
 ): Promise<{ program: ImageProgram; variables: Record<string, string> }> {
+  const { machine, deploymentId, revision, signal } = context
   const engine = await machine.containers.engine(signal)
   // the image has its own values
   const { PATH, HOME, USER, LOGNAME, ...others } = env
   const environment = containerEnvironment(others)
-  const image =
-    (await recordedImage(machine, engine, deploymentId, revision.id, signal)) ??
-    (await prepareImage(machine, deploymentId, revision, log, signal))
+  const image = (await recordedImage(engine, context)) ?? (await prepareImage(context))
   const { name, labels, envFile } = machine.containers.plan(deploymentId, revision)
   const copied = ['PORT', ...Object.keys(environment.clientEnv)].flatMap((variable) => ['--env', variable])
   const program: ImageProgram = {
@@ -117,22 +96,15 @@ function limitOptions({ supports }: Engine, { memoryMb, cpus, processes }: Resou
   ]
 }
 
-function imageFile(machine: Machine, deploymentId: string, revisionId: string): string {
-  return path.join(machine.layout.app(deploymentId).root, 'images', `${revisionId}.json`)
-}
+const imageFile = ({ machine, deploymentId, revision }: RevisionContext): string =>
+  path.join(machine.layout.app(deploymentId).root, 'images', `${revision.id}.json`)
 
 /** The image of the revision's last deploy; null: it is not on this machine. */
-async function recordedImage(
-  machine: Machine,
-  engine: Engine,
-  deploymentId: string,
-  revisionId: string,
-  signal: AbortSignal,
-): Promise<Image | null> {
-  const file = imageFile(machine, deploymentId, revisionId)
+async function recordedImage(engine: Engine, context: RevisionContext): Promise<Image | null> {
+  const file = imageFile(context)
   if (!fs.existsSync(file)) return null
   const { id } = JSON.parse(fs.readFileSync(file, 'utf8')) as Image
-  return findImage(engine, id, signal)
+  return findImage(engine, id, context.signal)
 }
 
 /** engines read lines up to 64 KiB */

@@ -1,6 +1,11 @@
-/** The desired state of a deployment, and its comparison with the state that a supervisor reports. */
+/** The desired state of a deployment, its comparison with the state that a supervisor reports, and the health from both. */
 import { createHash } from 'node:crypto'
+import type { Health, Progress } from '../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../output/step-failure.ts'
+import type { Candidate } from '../../runtimes/runtime.ts'
+import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan, State } from '../supervisor/protocol.ts'
+import { type Connection, SupervisorUnavailable } from './connection.ts'
 
 export interface DesiredState {
   /** key of its plan */
@@ -18,11 +23,8 @@ export function isOtherAttempt({ key, revisionId, redeploying }: DesiredState, {
   return redeploying || candidate?.key !== key
 }
 
-/** A ready agent that gets no requests yet. See Candidate. */
-export interface Prepared {
-  commit: (record: () => Promise<boolean>) => Promise<void>
-  discard: () => Promise<void>
-}
+/** A ready agent that gets no requests yet. */
+export type Prepared = Pick<Candidate, 'commit' | 'discard'>
 
 /** Names of the artifacts and containers that a supervisor uses. */
 export function usedIn({ serving, candidate, retired }: State): { artifacts: string[]; containers: string[] } {
@@ -35,3 +37,35 @@ export function usedIn({ serving, candidate, retired }: State): { artifacts: str
 
 /** Compares plans without keeping their secrets in memory. */
 export const hashOf = (plan: AgentPlan) => createHash('sha256').update(JSON.stringify(plan)).digest('hex')
+
+const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
+
+/** `problem`: why the deployment does not serve; null: it is starting. */
+export const notServing = (problem: Progress | null): Health => ({ ready: 0, desired: 1, ...(problem ?? STARTING) })
+
+/** The start waits in the queue. */
+export function queuedProgress(turn: QueuedStart): Progress {
+  const ahead = turn.ahead()
+  const others = ahead === 1 ? '1 other agent starts' : `${ahead} other agents start`
+  return { reason: 'WAITING_FOR_TURN', message: `Waiting to start: ${others} first.` }
+}
+
+/** Health of a deployment whose supervisor speaks an unknown protocol version. */
+export function foreignHealth({ welcome }: Connection): Health {
+  const message = `This server does not speak the protocol of the running supervisor (version ${welcome.protocol}). The agent keeps serving, and the next deploy replaces the supervisor.`
+  return { ready: 1, desired: 1, reason: null, message }
+}
+
+/** True before the supervisor gets the desired state, and while its agent starts. */
+export function isStarting(connection: Connection | null): boolean {
+  const health = connection?.state.health
+  return !!connection && (!health || (health.ready === 0 && health.reason === 'WAITING_FOR_HEALTH'))
+}
+
+/** Why the desired state could not be sent. */
+export function problemOf(error: unknown): Progress {
+  if (error instanceof StepFailure) return { reason: error.reason, message: error.message.split('\n')[0]! }
+  const { message } = error as Error
+  const shown = error instanceof SupervisorUnavailable ? message : `The agent could not be started: ${message}`
+  return { reason: 'INTERNAL', message: shown }
+}

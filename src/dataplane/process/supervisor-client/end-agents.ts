@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import { removeTrees } from '../isolation/untrusted-trees.ts'
 import { PROTOCOL } from '../supervisor/protocol.ts'
-import { Connection, StaleToken, SupervisorUnavailable } from './connection.ts'
+import { openConnection, StaleToken, SupervisorUnavailable } from './connection.ts'
 import { knownSupervisors, readSecret, type SupervisorFiles, type SupervisorInfo } from './supervisor-files.ts'
 
 /** time for a supervisor to end its agents after the drain */
@@ -65,7 +65,7 @@ async function end(dataDir: string, about: SupervisorInfo, drainMs: number, incr
   try {
     for (let token = '0'; ; ) {
       try {
-        const connection = await Connection.open(socket, {
+        const connection = await openConnection(socket, {
           protocol: PROTOCOL,
           secret,
           installation,

@@ -1,12 +1,13 @@
 /**
- * Copies the output of agents from the files of their supervisors to the deploy logs, while this server holds the
- * deployments. Continues where any server stopped. Idle while nothing is printed.
+ * Copies the output of a deployment's agents from the files of their supervisor to the deploy logs, while this server holds the
+ * deployment. Continues where any server stopped. Idle while nothing is printed.
  */
 import { ClaimLostError } from '../../../domain/errors/errors.ts'
 import type { OutputRequest } from '../../../domain/protocol/protocol.ts'
 import { backoff, sleep } from '../../../platform/async/retry.ts'
-import { Semaphore } from '../../../platform/async/semaphore.ts'
+import type { Semaphore } from '../../../platform/async/semaphore.ts'
 import type { LeasedClaim } from '../../runtimes/runtime.ts'
+import type { OutputLog } from '../machine/machine.ts'
 import { gapMessage, type OutputLine } from '../supervisor/output/line.ts'
 import { OutputReader } from '../supervisor/output/output-reader.ts'
 
@@ -14,54 +15,20 @@ import { OutputReader } from '../supervisor/output/output-reader.ts'
 const BATCH_DELAY_MS = 300
 /** lines of one statement */
 const BATCH_LINES = 200
-/** leaves connections and memory for other work */
-const MAX_CONCURRENT_SHIPMENTS = 2
 /** multiple of the agent's print rate, to catch up after a time without a server */
 const CATCH_UP_FACTOR = 5
 
-export interface ShipperOptions {
-  send: (request: OutputRequest) => Promise<number>
+export interface ShipperOptions extends OutputLog {
   /** output limit of each agent */
   linesPerSecond: number
-  warn: (about: { err: unknown; deploymentId: string }, message: string) => void
+  /** shared by all deployments */
+  limit: Semaphore
 }
 
-type HeldClaim = Pick<LeasedClaim, 'claimId' | 'token' | 'deployment' | 'leaseValid'>
+type HeldClaim = Pick<LeasedClaim, 'claimId' | 'token' | 'deployment'>
 
 export class OutputShipper {
   readonly #options: ShipperOptions
-  readonly #shipments = new Map<string, Shipment>()
-  readonly #limit = new Semaphore(MAX_CONCURRENT_SHIPMENTS)
-
-  constructor(options: ShipperOptions) {
-    this.#options = options
-  }
-
-  /** Sets the claim of a held deployment. `folder`: its output files. */
-  held(claim: HeldClaim, folder: string): void {
-    for (const [other, shipment] of this.#shipments) if (shipment.isOver) this.#shipments.delete(other)
-    const { id } = claim.deployment
-    const shipment = this.#shipments.get(id) ?? new Shipment(this.#options, this.#limit, folder)
-    this.#shipments.set(id, shipment)
-    shipment.held(claim)
-  }
-
-  /** The output files have new lines. */
-  printed(deploymentId: string): void {
-    this.#shipments.get(deploymentId)?.wake()
-  }
-
-  /** Resolves when no call is in progress. Unsent lines stay in the files. */
-  async close(): Promise<void> {
-    const all = [...this.#shipments.values()]
-    this.#shipments.clear()
-    await Promise.all(all.map((shipment) => shipment.end()))
-  }
-}
-
-class Shipment {
-  readonly #options: ShipperOptions
-  readonly #limit: Semaphore
   readonly #reader: OutputReader
   readonly #ending = new AbortController()
   #claim: HeldClaim | null = null
@@ -70,15 +37,10 @@ class Shipment {
   #hasNew = false
   #running: Promise<void> | null = null
 
-  constructor(options: ShipperOptions, limit: Semaphore, folder: string) {
+  /** `folder`: the output files of one deployment. */
+  constructor(options: ShipperOptions, folder: string) {
     this.#options = options
-    this.#limit = limit
     this.#reader = new OutputReader(folder)
-  }
-
-  /** Idle, and the deployment is no longer held. */
-  get isOver(): boolean {
-    return !this.#running && !this.#claim?.leaseValid()
   }
 
   held(claim: HeldClaim): void {
@@ -86,12 +48,14 @@ class Shipment {
     this.wake()
   }
 
+  /** Call when the output files have new lines. */
   wake(): void {
     if (!this.#claim || this.#ending.signal.aborted) return
     this.#hasNew = true
     this.#running ??= this.#run()
   }
 
+  /** Resolves when no call is in progress. Unsent lines stay in the files. */
   async end(): Promise<void> {
     this.#ending.abort()
     await this.#running
@@ -130,7 +94,7 @@ class Shipment {
   async #shipAll(claim: HeldClaim): Promise<void> {
     const { signal } = this.#ending
     while (!signal.aborted) {
-      const lines = await this.#limit.run(signal, () => this.#shipNext(claim))
+      const lines = await this.#options.limit.run(signal, () => this.#shipNext(claim))
       if (lines === 0) return
       await sleep((1000 * lines) / (CATCH_UP_FACTOR * this.#options.linesPerSecond), signal)
     }

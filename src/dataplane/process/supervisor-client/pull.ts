@@ -1,14 +1,13 @@
 /** Pulls an image onto this machine and explains a failed pull. */
 
+import { parseImageReference } from '../../../domain/values/image-reference.ts'
 import { type OnLine, OutputTail } from '../../output/lines.ts'
 import { createMask } from '../../output/mask.ts'
 import { NO_SPACE_OUTPUT } from '../../output/no-space.ts'
 import { StepFailure } from '../../output/step-failure.ts'
-import type { RevisionLog } from '../../runtimes/runtime.ts'
 import { type Engine, runEngine } from '../engine/engine.ts'
-import type { ImageReference } from '../engine/image-reference.ts'
 import { withPullCredentials } from '../engine/logins.ts'
-import type { Machine } from '../machine/machine.ts'
+import type { RevisionContext } from '../machine/app-context.ts'
 
 export interface Image {
   /** the engine's id: identifies exactly this image, even if its tag moves */
@@ -17,14 +16,31 @@ export interface Image {
   digest: string | null
 }
 
+interface PullReference {
+  /** a form that every engine reads the same way */
+  full: string
+  registry: string
+  /** `localhost/…`: the image was built on this machine and can't be pulled */
+  local: boolean
+}
+
+/** A name without a registry belongs to docker.io, as in a cluster. If there are a tag and a digest, the digest counts. */
+export function pullReference(imageUri: string | null): PullReference {
+  const parsed = parseImageReference(imageUri ?? '')
+  if (typeof parsed === 'string')
+    throw new StepFailure('CONFIG_INVALID', 'This revision has no valid image reference: set image_uri.')
+  const { host, path, tag, digest } = parsed
+  const registry = host ?? 'docker.io'
+  const repository = host === null && !path.includes('/') ? `library/${path}` : path
+  const version = digest ? `@${digest}` : tag ? `:${tag}` : ''
+  return { full: `${registry}/${repository}${version}`, registry, local: registry === 'localhost' }
+}
+
 /** An image under localhost/ is never pulled. Throws StepFailure when the image can't be pulled or found. */
 export async function pullImage(
-  machine: Machine,
   engine: Engine,
-  deploymentId: string,
-  { full, registry, local }: ImageReference,
-  log: RevisionLog,
-  signal: AbortSignal,
+  { full, registry, local }: PullReference,
+  { machine, deploymentId, log, signal }: RevisionContext,
 ): Promise<Image> {
   if (!local) {
     const credentials = await machine.options.sources.imageCredentials(deploymentId, full, signal)
@@ -47,12 +63,9 @@ export async function pullImage(
       )
       if (code !== 0) {
         const printed = tail.appendTo('')
-        if (NO_SPACE_OUTPUT.test(printed))
-          throw new StepFailure('NO_SPACE', tail.appendTo(explain(full, registry, printed)))
-        throw new (isMissing(full, printed) ? ImageGone : StepFailure)(
-          'IMAGE_PULL_FAILED',
-          tail.appendTo(explain(full, registry, printed)),
-        )
+        const Failure = isMissing(full, printed) ? ImageGone : StepFailure
+        const reason = NO_SPACE_OUTPUT.test(printed) ? 'NO_SPACE' : 'IMAGE_PULL_FAILED'
+        throw new Failure(reason, tail.appendTo(explain(full, registry, printed)))
       }
     } catch (error) {
       if (!signal.aborted || (signal.reason as Error).name !== 'TimeoutError') throw error

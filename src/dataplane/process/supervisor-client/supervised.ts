@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs'
 import type { Health, Progress } from '../../../domain/protocol/protocol.ts'
+import { Semaphore } from '../../../platform/async/semaphore.ts'
 import { unlessAborted } from '../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtimes/runtime.ts'
@@ -12,8 +13,19 @@ import { reservePort } from '../machine/ports.ts'
 import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
-import { type DesiredState, hashOf, isOtherAttempt, type Prepared, usedIn } from './desired-state.ts'
-import { foreignHealth, isStarting, notServing, problemOf, queuedProgress } from './health.ts'
+import {
+  type DesiredState,
+  foreignHealth,
+  hashOf,
+  isOtherAttempt,
+  isStarting,
+  notServing,
+  type Prepared,
+  problemOf,
+  queuedProgress,
+  usedIn,
+} from './desired-state.ts'
+import { OutputShipper } from './output-shipper.ts'
 import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
 import { isForeign, SupervisorLink, understands } from './supervisor-link.ts'
 import { WorkLoop } from './work-loop.ts'
@@ -33,9 +45,10 @@ export class SupervisedDeployment {
   readonly #deploymentId: string
   readonly #files: SupervisorFiles
   readonly #link: SupervisorLink
+  readonly #shipper: OutputShipper | null
   readonly #loop = new WorkLoop(
     () => this.#reconcile(),
-    (error) => (error instanceof StaleToken ? this.close() : this.#fail(error)),
+    (error) => (error instanceof StaleToken ? void this.close() : this.#fail(error)),
   )
   readonly #onClosed: () => void
   #claim!: LeasedClaim
@@ -48,7 +61,7 @@ export class SupervisedDeployment {
   #container: string | null = null
   /** why the desired state can't be sent */
   #problem: Progress | null = null
-  #sending: Promise<void> = Promise.resolve()
+  readonly #sending = new Semaphore(1)
   /** place in the start queue of a deployment without a supervisor */
   #queuedStart: QueuedStart | null = null
 
@@ -57,11 +70,15 @@ export class SupervisedDeployment {
     this.#machine = machine
     this.#deploymentId = claim.deployment.id
     this.#files = supervisorFiles(machine.options.dataDir, claim.deployment.id)
+    const { output, supervisors } = machine.options
+    const { linesPerSecond } = supervisors.output
+    const limit = machine.outputLimit
+    this.#shipper = output ? new OutputShipper({ ...output, linesPerSecond, limit }, this.#files.output) : null
     this.#setClaim(claim)
     this.#onClosed = onClosed
     this.#link = new SupervisorLink(machine, this.#deploymentId, {
-      onOutput: () => machine.options.output?.printed(this.#deploymentId),
-      onStale: () => this.close(),
+      onOutput: () => this.#shipper?.wake(),
+      onStale: () => void this.close(),
       onState: () => this.#watchStart(),
       onBroken: () => this.#loop.wake(),
     })
@@ -98,10 +115,7 @@ export class SupervisedDeployment {
   async open(claim: LeasedClaim, signal: AbortSignal): Promise<number> {
     this.#setClaim(claim)
     const connection = (await this.#link.connect(claim, true))!
-    const port = await this.#port()
-    // a supervisor of an unknown protocol is replaced by `prepare`
-    if (!isForeign(connection)) await unlessAborted(signal, this.#open(connection))
-    return port
+    return unlessAborted(signal, this.#open(connection))
   }
 
   /** Starts a candidate; resolves when it is ready, at the latest after `ms`. */
@@ -142,25 +156,27 @@ export class SupervisedDeployment {
       this.#link.close()
       await this.#endAll(claim, true, 0)
     }
-    this.close()
+    void this.close()
   }
 
   /** Like `end`, under the last claim, even if it has expired. The fencing token protects a newer holder. */
   endOwn = (drainMs: number): Promise<void> => this.end(this.#claim, drainMs)
 
-  /** Disconnects. The agent keeps serving. */
-  close(): void {
-    if (this.#loop.signal.aborted) return
-    this.#loop.end()
-    this.#link.close()
-    this.#queuedStart?.end()
-    this.#onClosed()
+  /** Disconnects. The agent keeps serving. Resolves when no call is in progress. */
+  async close(): Promise<void> {
+    if (!this.#loop.signal.aborted) {
+      this.#loop.end()
+      this.#link.close()
+      this.#queuedStart?.end()
+      this.#onClosed()
+    }
+    await this.#shipper?.end()
   }
 
   #setClaim(claim: LeasedClaim): void {
     if (this.#claim === claim) return
     this.#claim = claim
-    this.#machine.options.output?.held(claim, this.#files.output)
+    this.#shipper?.held(claim)
   }
 
   async #commit(
@@ -249,31 +265,28 @@ export class SupervisedDeployment {
 
   /** Sends the desired state, unless it was sent already or would end a candidate in progress. */
   #sendDesired(connection: Connection): Promise<void> {
-    const sent = this.#sending.then(() => this.#sendDesiredNow(connection))
-    this.#sending = sent.catch(() => undefined)
-    return sent
-  }
-
-  async #sendDesiredNow(connection: Connection): Promise<void> {
-    const desired = this.#desired
-    const knows = this.#sentPlan?.connection === connection
-    if (!desired || (this.#deploying && knows)) return
-    if (isOtherAttempt(desired, connection.state)) {
-      this.#sentPlan = { connection, plan: '' }
-      return
-    }
-    try {
-      const plan = await desired.plan(this.#loop.signal)
-      this.#container = plan.program.kind === 'image' ? plan.program.container : null
-      if (desired !== this.#desired || (this.#deploying && knows)) return
-      if (!knows || this.#sentPlan?.plan !== hashOf(plan)) await connection.request({ verb: 'run', plan })
-      this.#sentPlan = { connection, plan: hashOf(plan) }
-      this.#problem = null
-    } catch (error) {
-      // a candidate does not need the plan of the serving revision
-      if (!(error instanceof StepFailure) || !this.#deploying) throw error
-      this.#fail(error)
-    }
+    return this.#sending.run(this.#loop.signal, async () => {
+      const desired = this.#desired
+      const sent = this.#sentPlan?.connection === connection ? this.#sentPlan.plan : null
+      const isDue = () => desired === this.#desired && (sent === null || !this.#deploying)
+      if (!desired || !isDue()) return
+      if (isOtherAttempt(desired, connection.state)) {
+        this.#sentPlan = { connection, plan: '' }
+        return
+      }
+      try {
+        const plan = await desired.plan(this.#loop.signal)
+        this.#container = plan.program.kind === 'image' ? plan.program.container : null
+        if (!isDue()) return
+        if (sent !== hashOf(plan)) await connection.request({ verb: 'run', plan })
+        this.#sentPlan = { connection, plan: hashOf(plan) }
+        this.#problem = null
+      } catch (error) {
+        // a candidate does not need the plan of the serving revision
+        if (!(error instanceof StepFailure) || !this.#deploying) throw error
+        this.#fail(error)
+      }
+    })
   }
 
   async #endAll(claim: LeasedClaim, start: boolean, drainMs: number): Promise<void> {
@@ -281,14 +294,15 @@ export class SupervisedDeployment {
     await connection?.request({ verb: 'end', drainMs }, { ms: drainMs + END_TIMEOUT_MS })
   }
 
-  #port(): Promise<number> {
-    return reservePort(this.#machine.ports, this.#deploymentId)
-  }
-
-  async #open(connection: Connection): Promise<void> {
+  /** Opens the stable address; returns its port. */
+  async #open(connection: Connection): Promise<number> {
     const { node, ports } = this.#machine
+    const port = await reservePort(ports, this.#deploymentId)
     const { bindAddress } = ports
-    await connection.request({ verb: 'open', port: await this.#port(), bindAddress, node }, { ms: OPEN_TIMEOUT_MS })
+    // a supervisor of an unknown protocol is replaced by `prepare`
+    if (!isForeign(connection))
+      await connection.request({ verb: 'open', port, bindAddress, node }, { ms: OPEN_TIMEOUT_MS })
+    return port
   }
 
   #fail(error: unknown): void {

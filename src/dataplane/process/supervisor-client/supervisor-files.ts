@@ -9,15 +9,7 @@ import path from 'node:path'
 import { readOrCreate, writeAtomically } from '../../../platform/files/atomic-file.ts'
 import { lockHolder } from '../processes/supervisor-locks.ts'
 
-export interface SupervisorFiles {
-  folder: string
-  lock: string
-  fence: string
-  /** touched when the deployment has requests, at most once a minute */
-  served: string
-  output: string
-  errors: string
-}
+export type SupervisorFiles = ReturnType<typeof filesIn>
 
 /** Identity of a supervisor, stored in `about.json`. */
 export interface SupervisorInfo {
@@ -38,12 +30,13 @@ export function supervisorFiles(dataDir: string, deploymentId: string): Supervis
   return filesIn(path.join(runFolder(dataDir), hash(deploymentId, 12)))
 }
 
-function filesIn(folder: string): SupervisorFiles {
+function filesIn(folder: string) {
   const file = (name: string) => path.join(folder, name)
   return {
     folder,
     lock: file('lock'),
     fence: file('fence'),
+    /** touched when the deployment has requests, at most once a minute */
     served: file('served'),
     output: file('output'),
     errors: file('error.log'),

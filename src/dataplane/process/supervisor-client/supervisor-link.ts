@@ -11,7 +11,14 @@ import { prepareFolders } from '../machine/app-context.ts'
 import type { Machine } from '../machine/machine.ts'
 import { supervisorProgram } from '../machine/supervisor-program.ts'
 import { type AgentPlan, PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
-import { Connection, type ConnectionEvents, StaleToken, SupervisorSilent, SupervisorUnavailable } from './connection.ts'
+import {
+  type Connection,
+  type ConnectionEvents,
+  openConnection,
+  StaleToken,
+  SupervisorSilent,
+  SupervisorUnavailable,
+} from './connection.ts'
 import {
   isNewestToken,
   makeSupervisorFolder,
@@ -152,7 +159,7 @@ export class SupervisorLink {
       deploymentId: this.#deploymentId,
       token,
     }
-    return Connection.open(socket, hello, this.#events)
+    return openConnection(socket, hello, this.#events)
   }
 }
 
@@ -170,7 +177,7 @@ async function startSupervisor(
   errors: string,
   { node, searchPath }: Pick<Machine, 'node' | 'searchPath'>,
 ): Promise<void> {
-  const { file } = await supervisorProgram(dataDir)
+  const file = await supervisorProgram(dataDir)
   const out = fs.openSync(errors, 'w', 0o600)
   try {
     const child = spawn(node, [file], {

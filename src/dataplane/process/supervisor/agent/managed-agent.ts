@@ -10,7 +10,8 @@ import type { ResourceLimits } from '../../isolation/resource-limits.ts'
 import { proportionalBytes, usageOf } from '../../isolation/usage.ts'
 import type { Upstream } from '../network/messages.ts'
 import type { AgentPlan, SupervisedAgent } from '../protocol.ts'
-import { type Agent, type AgentContext, PortTaken, startAgent, whyEnded } from './start.ts'
+import type { AgentContext } from './process.ts'
+import { type Agent, PortTaken, startAgent, whyEnded } from './start.ts'
 
 /** a restarted agent that is not ready by then counts as stuck and is restarted */
 const START_TIMEOUT_MS = 120_000

@@ -1,18 +1,23 @@
 /** The processes of one start of an agent: its launch, limits and output, until all have ended. */
-import { randomUUID } from 'node:crypto'
+import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import { OutputTail } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
 import { groupRecordOf } from '../../isolation/group-record.ts'
 import { CAUSE_PATTERN, createLimits, type Exceeded, type Limits } from '../../isolation/limits.ts'
+import { isReserved } from '../../isolation/reservations.ts'
 import { NO_LIMITS } from '../../isolation/resource-limits.ts'
+import { killAll } from '../../processes/end-group.ts'
+import { processesByUser, readProc } from '../../processes/proc.ts'
 import { type Exit, type ProcessGroup, startGroup } from '../../processes/process-group.ts'
+import { SUPERVISOR_VARIABLE, TAG_VARIABLE } from '../../processes/process-tags.mjs'
 import type { Output } from '../output/output.ts'
 import type { AgentPlan } from '../protocol.ts'
 import { type Launch, prepareLaunch } from './launch.ts'
-import { hasOwnAccount, type RunningAgents } from './leftovers.ts'
 
 /** between SIGTERM and SIGKILL */
 const GRACE_MS = 5000
+/** time for killed processes to disappear */
+export const KILL_TIMEOUT_MS = 5000
 
 /** How the agent ended, and the limit that ended it. */
 export interface Ended {
@@ -32,32 +37,51 @@ export interface AgentProcess {
   markReady(): void
 }
 
-export interface ProcessOptions {
+/** Shared by all agents of one supervisor. */
+export interface AgentContext {
   deploymentId: string
   /** absolute path of the supervisor's folder */
   folder: string
   runningAgents: RunningAgents
   /** marks all processes of this supervisor */
   tag: string
+  output: Output
+  /** returns a free loopback port */
+  freePort(): Promise<number>
+  /** Status of GET `path` on this loopback port; null: no answer. */
+  requestHealth(port: number, path: string): Promise<{ host: string; status: number | null }>
+}
+
+export interface ProcessOptions {
   plan: AgentPlan
   mask: Mask
-  output: Output
   port: number
   onExceeded(exceeded: Exceeded, fatal: boolean): void
 }
 
 /** Throws when the start fails. Then nothing of it is left. */
-export async function startProcess(options: ProcessOptions, signal: AbortSignal): Promise<AgentProcess> {
-  const { plan, mask, output, runningAgents } = options
+export async function startProcess(
+  context: AgentContext,
+  options: ProcessOptions,
+  signal: AbortSignal,
+): Promise<AgentProcess> {
+  const { output, runningAgents, tag } = context
+  const { plan, mask, port } = options
   const { revisionId, attempt, account } = plan
   await runningAgents.enter(account)
   let launch: Launch | null = null
   let limits: Limits | null = null
   let group: ProcessGroup | null = null
   const tail = new OutputTail(10, CAUSE_PATTERN)
+  const close = async () => {
+    await limits?.kill()
+    await runningAgents.leave(account)
+    await limits?.close()
+    await launch?.onEnd()
+  }
   try {
-    launch = await prepareLaunch(plan, options.port, options.tag, signal)
-    limits = await limitsOf(options, launch, () => void group?.end(GRACE_MS))
+    launch = await prepareLaunch(plan, port, tag, signal)
+    limits = await limitsOf(context, options, launch, () => void group?.end(GRACE_MS))
     const { prelude, enter } = limits
     group = await startGroup(
       { add: ({ group: pid }) => enter(pid), remove: () => undefined },
@@ -65,20 +89,14 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
       (stream) => output.read(stream, { revisionId, attempt, mask }, (shown) => tail.add(shown)),
     )
   } catch (error) {
-    await limits?.close()
-    await launch?.onEnd()
-    await runningAgents.leave(account)
+    await close()
     throw error
   }
   const { pid, end } = group
-  const { explain, kill, close } = limits
-  const { onReady, onEnd } = launch
+  const { explain } = limits
   const ended = group.ended.then(async (exit) => {
     const exceeded = explain({ ...exit, output: tail.appendTo('') })
-    await kill()
-    await runningAgents.leave(account)
     await close()
-    await onEnd()
     const explained = (headline: string) => (exit.code ? tail.appendToWithCause(headline) : tail.appendTo(headline))
     return { exit, exceeded, explained }
   })
@@ -86,7 +104,7 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
     pid,
     tail,
     ended,
-    markReady: onReady,
+    markReady: launch.onReady,
     async end(graceMs = GRACE_MS) {
       await end(graceMs)
       return ended
@@ -95,11 +113,14 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
 }
 
 /** The container engine enforces the limits of an image. */
-function limitsOf({ plan, deploymentId, folder, onExceeded }: ProcessOptions, { folders }: Launch, end: () => void) {
-  const { account, program, bounds } = plan
+function limitsOf(
+  { deploymentId, folder }: AgentContext,
+  { plan: { account, program, bounds }, onExceeded }: ProcessOptions,
+  { folders }: Launch,
+  end: () => void,
+): Promise<Limits> {
   return createLimits({
     deploymentId,
-    start: randomUUID().slice(0, 8),
     bounds: program.kind === 'built' ? bounds : NO_LIMITS,
     ownUid: hasOwnAccount(account) ? account.uid : null,
     controlGroups: program.kind === 'built',
@@ -110,4 +131,39 @@ function limitsOf({ plan, deploymentId, folder, onExceeded }: ProcessOptions, { 
       if (fatal) end()
     },
   })
+}
+
+/** Whether the account belongs to one deployment only. */
+function hasOwnAccount(account: Account | null): account is Account {
+  return account !== null && process.platform === 'linux' && process.getuid?.() === 0 && isReserved(account.uid)
+}
+
+/** Counts the running agents of one supervisor. While none runs, all processes of their account are leftovers. */
+export class RunningAgents {
+  #running = 0
+  #cleared: Promise<void> = Promise.resolve()
+
+  /** Call before the first process of an agent starts. */
+  async enter(account: Account | null): Promise<void> {
+    if (this.#running++ === 0) this.#cleared = this.#cleared.then(() => endRest(account))
+    await this.#cleared
+  }
+
+  /** Call when all known processes of an agent have ended. */
+  async leave(account: Account | null): Promise<void> {
+    if (--this.#running === 0) this.#cleared = this.#cleared.then(() => endRest(account))
+    await this.#cleared
+  }
+}
+
+/** Kills all processes of a deployment's own account, except builds. */
+async function endRest(account: Account | null): Promise<void> {
+  if (!hasOwnAccount(account)) return
+  await killAll(() => (processesByUser().get(account.uid) ?? []).filter((pid) => !isBuild(pid)), KILL_TIMEOUT_MS)
+}
+
+/** A process that only pretends to be a build ends when its deployment is deleted. */
+function isBuild(pid: number): boolean {
+  const environment = `\0${readProc(`${pid}/environ`)}`
+  return environment.includes(`\0${TAG_VARIABLE}=`) && !environment.includes(`\0${SUPERVISOR_VARIABLE}=`)
 }

@@ -6,33 +6,16 @@ import { sleep } from '../../../../platform/async/retry.ts'
 import { AbortScope } from '../../../../platform/async/time-limit.ts'
 import type { Mask } from '../../../output/mask.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
-import { isPortClosed } from '../../isolation/confinement.ts'
+import { isPortClosed, NO_CONFINEMENT } from '../../isolation/confinement.ts'
 import type { Exceeded } from '../../isolation/limits.ts'
 import { isFree } from '../../machine/ports.ts'
-import { listeningPorts } from '../../processes/listening-ports.ts'
+import { listeningPorts } from '../../processes/proc.ts'
 import { describeExit, ranOutOfMemory } from '../../processes/process-group.ts'
 import type { Upstream } from '../network/messages.ts'
-import type { Output } from '../output/output.ts'
 import type { AgentPlan } from '../protocol.ts'
-import type { RunningAgents } from './leftovers.ts'
-import { type AgentProcess, type Ended, startProcess } from './process.ts'
+import { type AgentContext, type AgentProcess, type Ended, startProcess } from './process.ts'
 
 const PORT_CHECK_INTERVAL_MS = 2000
-
-/** Shared by all agents of one supervisor. */
-export interface AgentContext {
-  deploymentId: string
-  /** absolute path of the supervisor's folder */
-  folder: string
-  runningAgents: RunningAgents
-  /** marks all processes of this supervisor */
-  tag: string
-  output: Output
-  /** returns a free loopback port */
-  freePort(): Promise<number>
-  /** Status of GET `path` on this loopback port; null: no answer. */
-  requestHealth(port: number, path: string): Promise<{ host: string; status: number | null }>
-}
 
 export interface Hooks {
   onStarted(pid: number): void
@@ -63,7 +46,7 @@ export async function startAgent(
 ): Promise<Agent> {
   signal.throwIfAborted()
   const port = await portFor(context, plan)
-  const started = await startProcess({ ...context, plan, mask, port, onExceeded: hooks.onExceeded }, signal)
+  const started = await startProcess(context, { plan, mask, port, onExceeded: hooks.onExceeded }, signal)
   hooks.onStarted(started.pid)
   const observed: Observation = {
     port,
@@ -96,11 +79,10 @@ export async function startAgent(
 
 /** Finds a free port that the confinement allows. */
 async function portFor({ freePort }: AgentContext, { program }: AgentPlan): Promise<number> {
-  const confinement = program.kind === 'built' ? program.confinement : undefined
-  for (;;) {
-    const port = await freePort()
-    if (!confinement || !isPortClosed(port, confinement)) return port
-  }
+  const { confinement = NO_CONFINEMENT } = program.kind === 'built' ? program : {}
+  let port = await freePort()
+  while (isPortClosed(port, confinement)) port = await freePort()
+  return port
 }
 
 /** The host that answered 200; null: the signal was aborted first. */

@@ -3,7 +3,7 @@ import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
 import { resultWithin, withTimeout } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import { ManagedAgent } from '../agent/managed-agent.ts'
-import type { AgentContext } from '../agent/start.ts'
+import type { AgentContext } from '../agent/process.ts'
 import type { AgentPlan, State } from '../protocol.ts'
 import { RetiredAgents, type RetiredOptions } from './retired-agents.ts'
 
@@ -22,8 +22,8 @@ interface Candidate {
   /** settles when its first start ends */
   ready: Promise<void>
   progress: Progress | null
-  /** called with the progress of its first start */
-  watchers: Set<(progress: Progress | null) => void>
+  /** called with the progress of its first start, for the last request */
+  onProgress: (progress: Progress | null) => void
 }
 
 export interface DeploymentOptions extends RetiredOptions {
@@ -36,7 +36,11 @@ export class Deployment {
   #candidate: Candidate | null = null
   readonly #retired: RetiredAgents
   #port: number | null = null
+  /** failed attempts to open the port since it was open */
+  #tries = 0
   #problem: string | null = null
+  /** called when a port was opened */
+  readonly #opened = new Set<() => void>()
   #holding: NodeJS.Timeout | null = null
   #closing = false
 
@@ -60,24 +64,21 @@ export class Deployment {
   async open(port: number, host: string): Promise<void> {
     const { network } = this.#options
     void network.setState({ address: { port, host } })
-    const opened = await resultWithin(
-      BIND_TIMEOUT_MS,
-      network.opened(port).then(() => true),
-    )
-    if (!opened)
+    if (this.#port !== port)
+      await resultWithin(BIND_TIMEOUT_MS, new Promise<void>((resolve) => this.#opened.add(resolve)))
+    if (this.#port !== port)
       throw new StepFailure('PORT_IN_USE', this.#problem ?? 'The address of this deployment could not be opened.')
   }
 
   /** Called when the network process has opened the address, and when that failed. */
-  listening(): void {
-    const { listening } = this.#options.network
-    if (!listening) return
-    const { port, problem, tries } = listening
+  listening(port: number, problem: string | null): void {
     this.#port = problem === null ? port : null
+    this.#tries = problem === null ? 0 : this.#tries + 1
     // a short failure is not reported
-    const report = problem !== null && tries >= TRIES_UNREPORTED ? cannotOpen(port, problem) : null
+    const report = problem !== null && this.#tries >= TRIES_UNREPORTED ? cannotOpen(port, problem) : null
     if (report && report !== this.#problem) this.#serving?.note(report)
     if (problem === null || report) this.#problem = report
+    if (problem === null) for (const resolve of this.#opened) resolve()
     this.#options.onChange()
   }
 
@@ -106,16 +107,15 @@ export class Deployment {
     this.#endOther(plan.key)
     this.#candidate ??= this.#begin(plan, ms)
     const candidate = this.#candidate
-    candidate.watchers.add(onProgress)
+    candidate.onProgress = onProgress
     if (candidate.progress) onProgress(candidate.progress)
     try {
       await candidate.ready
     } catch (error) {
-      if (this.#candidate === candidate) this.#removeCandidate()
+      if (this.#candidate === candidate) this.#candidate = null
       else if (this.#serving !== candidate.agent) throw new CandidateGone()
       throw error
     } finally {
-      candidate.watchers.delete(onProgress)
       this.#options.onChange()
     }
   }
@@ -139,12 +139,9 @@ export class Deployment {
     this.#options.onChange()
   }
 
-  /** Ends the candidate and resolves when it has ended. Waiting requests go to the serving agent. */
+  /** Ends the candidate and resolves when it has ended. */
   async discard(key: string): Promise<void> {
-    if (this.#candidate?.agent.key !== key) return
-    const candidate = this.#removeCandidate()
-    await this.#resume()
-    await this.#end(candidate)
+    if (this.#candidate?.agent.key === key) await this.#endCandidate()
   }
 
   /** Limits the drain before the supervisor ends, in ms. A second call can only shorten it. */
@@ -158,7 +155,7 @@ export class Deployment {
     this.#closing = true
     this.#port = null
     network.leave()
-    if (this.#candidate) void this.#end(this.#removeCandidate())
+    void this.#endCandidate()
     if (this.#serving) void this.#serve(null)
     onChange()
     await this.#retired.allEnded()
@@ -176,11 +173,11 @@ export class Deployment {
 
   #begin(plan: AgentPlan, ms: number): Candidate {
     const agent = this.#newAgent(plan)
-    const candidate: Candidate = { agent, ready: Promise.resolve(), progress: null, watchers: new Set() }
+    const candidate: Candidate = { agent, ready: Promise.resolve(), progress: null, onProgress: () => undefined }
     candidate.ready = withTimeout(ms, undefined, (inTime) =>
       agent.startCandidate(inTime, (progress) => {
         candidate.progress = progress
-        for (const watcher of candidate.watchers) watcher(progress)
+        candidate.onProgress(progress)
       }),
     )
     candidate.ready.catch(() => undefined)
@@ -195,17 +192,18 @@ export class Deployment {
 
   /** Ends a candidate with another key. */
   #endOther(key: string | undefined): void {
-    if (!this.#candidate || this.#candidate.agent.key === key) return
-    void this.#resume()
-    void this.#end(this.#removeCandidate())
+    if (this.#candidate?.agent.key !== key) void this.#endCandidate()
   }
 
-  /** Removes and returns the candidate. */
-  #removeCandidate(): Candidate {
-    const candidate = this.#candidate!
+  /** Ends the candidate, which has no requests to drain. Waiting requests go to the serving agent. */
+  async #endCandidate(): Promise<void> {
+    if (!this.#candidate) return
+    const { agent } = this.#candidate
     this.#candidate = null
+    const ended = this.#retired.add(agent, false)
     this.#options.onChange()
-    return candidate
+    await this.#resume()
+    await ended
   }
 
   async #promote(candidate: Candidate, plan: AgentPlan | null = null): Promise<void> {
@@ -231,11 +229,6 @@ export class Deployment {
   async #resume(): Promise<void> {
     clearTimeout(this.#holding ?? undefined)
     await this.#options.network.setState({ held: false })
-  }
-
-  /** Ends a candidate, which has no requests to drain. */
-  #end({ agent }: Candidate): Promise<void> {
-    return this.#retired.add(agent, false)
   }
 }
 

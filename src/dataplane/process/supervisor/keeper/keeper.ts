@@ -9,16 +9,15 @@ import { resultWithin } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import { groupRecordOf } from '../../isolation/group-record.ts'
 import { ephemeralPorts } from '../../machine/ports.ts'
-import { SUPERVISOR_VARIABLE } from '../../processes/process-tags.mjs'
-import { shutDownPostgresIfUnused } from '../../processes/supervisor-locks.ts'
-import { endLeftovers, RunningAgents } from '../agent/leftovers.ts'
+import { killAll } from '../../processes/end-group.ts'
+import { SUPERVISOR_VARIABLE, taggedProcesses } from '../../processes/process-tags.mjs'
+import { shutDownPostgresIfUnused, takeLock } from '../../processes/supervisor-locks.ts'
+import { KILL_TIMEOUT_MS, RunningAgents } from '../agent/process.ts'
 import { createOutput } from '../output/output.ts'
-import type { Request, SupervisorConfig } from '../protocol.ts'
-import type { Connection, Outcome } from './connection.ts'
-import { type Control, openControl } from './control.ts'
+import type { Request, SupervisorConfig, SupervisorEvent } from '../protocol.ts'
+import { type Control, type Outcome, openControl } from './control.ts'
 import { CandidateGone, Deployment } from './deployment.ts'
 import { Fence } from './fence.ts'
-import { takeLock } from './lock.ts'
 import { NetworkLink } from './network-link.ts'
 
 const LOCK_CHECK_INTERVAL_MS = 10_000
@@ -41,7 +40,9 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     process.exit(1) // the next keeper ends leftover processes
   })
   const tag = tagOf(folder)
-  await endLeftovers(tag)
+  // ends the processes of a killed keeper
+  const leftovers = () => taggedProcesses(new Set([tag]), SUPERVISOR_VARIABLE).filter((pid) => pid !== process.pid)
+  await killAll(leftovers, KILL_TIMEOUT_MS)
   await groupRecordOf(folder).clear()
   const fence = new Fence(folder)
   let control: Control | null = null
@@ -59,7 +60,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   const network: NetworkLink = new NetworkLink({
     account: config.networkAccount,
     env: { [SUPERVISOR_VARIABLE]: tag },
-    onListening: () => deployment.listening(),
+    onListening: (port, problem) => deployment.listening(port, problem),
     onServed: () => noteServed(folder),
     onLost: (how) => record(`the network process ended (${how})`),
   })
@@ -109,10 +110,10 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     process.exit()
   }
 
-  async function perform(request: Request, connection: Connection): Promise<Outcome> {
+  async function perform(request: Request, send: (event: SupervisorEvent) => void): Promise<Outcome> {
     try {
       if (ending && request.verb !== 'end') throw new CandidateGone()
-      await dispatch(request, connection)
+      await dispatch(request, send)
       return { ok: true }
     } catch (error) {
       if (error instanceof CandidateGone) return { ok: false, refused: 'gone' }
@@ -130,7 +131,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     }
   }
 
-  function dispatch(request: Request, connection: Connection): Promise<void> {
+  function dispatch(request: Request, send: (event: SupervisorEvent) => void): Promise<void> {
     switch (request.verb) {
       case 'open':
         network.node = request.node ?? network.node
@@ -139,7 +140,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
         return deployment.run(request.plan)
       case 'prepare':
         return deployment.prepare(request.plan, request.ms, (progress) =>
-          connection.send({ say: 'progress', id: request.id, progress }),
+          send({ say: 'progress', id: request.id, progress }),
         )
       case 'hold':
         return deployment.hold(request.key)

@@ -18,8 +18,8 @@ export interface NetworkLinkOptions {
   /** null: the keeper's account */
   account: Account | null
   env: Record<string, string>
-  /** Called when the address was opened, and when that failed. */
-  onListening(): void
+  /** Called when the address was opened, and when that failed. `problem`: an error code; null: it is open. */
+  onListening(port: number, problem: string | null): void
   onServed(): void
   onLost(how: string): void
 }
@@ -30,40 +30,19 @@ export class NetworkLink {
   readonly #options: NetworkLinkOptions
   readonly #closing = new AbortController()
   readonly #pending = new Map<number, (answer: HealthAnswer | null) => void>()
-  readonly #opening = new Set<() => void>()
   #child: ChildProcess | null = null
   #state: NetworkState = { address: null, upstream: null, held: false, ending: [] }
   #lastId = 0
-  #listening: { port: number; problem: string | null } | null = null
-  #tries = 0
 
   constructor(options: NetworkLinkOptions) {
     this.#options = options
     void this.#restartLoop()
   }
 
-  /** The port, and what keeps it from being opened; null: not known yet. */
-  get listening(): { port: number; problem: string | null; tries: number } | null {
-    return this.#listening && { ...this.#listening, tries: this.#tries }
-  }
-
   /** Resolves when the network process has applied the changes. A restarted one gets the whole state first. */
   async setState(changes: Partial<NetworkState>): Promise<void> {
     this.#state = { ...this.#state, ...changes }
     await resultWithin(APPLIED_MS, this.#request({ do: 'apply', state: this.#state }))
-  }
-
-  /** Resolves when the address is open. */
-  opened(port: number): Promise<void> {
-    return new Promise((resolve) => {
-      const check = () => {
-        if (this.#listening?.port !== port || this.#listening.problem !== null) return
-        this.#opening.delete(check)
-        resolve()
-      }
-      this.#opening.add(check)
-      check()
-    })
   }
 
   /** The status of a GET of `path` on that port of the loopback. */
@@ -120,7 +99,6 @@ export class NetworkLink {
       child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `exit code ${code}`))
     }).then((how) => {
       if (this.#child === child) this.#child = null
-      this.#listening = null
       // a process that is gone has no requests in flight, and can't send any to an earlier upstream
       for (const resolve of this.#pending.values()) resolve(null)
       this.#pending.clear()
@@ -133,13 +111,7 @@ export class NetworkLink {
       this.#pending.get(message.id)?.(message.health)
       this.#pending.delete(message.id)
     } else if (message.say === 'served') this.#options.onServed()
-    else {
-      const { port, problem } = message
-      this.#tries = problem === null ? 0 : this.#tries + 1
-      this.#listening = { port, problem }
-      this.#options.onListening()
-      for (const check of this.#opening) check()
-    }
+    else this.#options.onListening(message.port, message.problem)
   }
 
   /** Null: the answer to another request than `health`, or no network process runs (any more). */

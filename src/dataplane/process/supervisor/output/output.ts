@@ -6,8 +6,7 @@ import { levelOf } from '../../../output/log-level.ts'
 import type { Mask } from '../../../output/mask.ts'
 import { storable } from '../../../output/terminal-text.ts'
 import type { OutputSettings } from '../protocol.ts'
-import { readWithinBudget } from './bounded-reader.ts'
-import { Budget } from './budget.ts'
+import { Budget, readWithinBudget } from './bounded-reader.ts'
 import { gapMessage } from './line.ts'
 import { type NewLine, OutputFiles } from './output-files.ts'
 
@@ -38,13 +37,21 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
   const files = new OutputFiles(folder, settings)
   /** one for each attempt of a revision, kept across restarts of its agent */
   const budgets = new Map<string, Budget>()
-  const notify = atMostEvery(NOTIFY_INTERVAL_MS, onWritten)
   let lines: NewLine[] = []
+  let notifying: NodeJS.Timeout | null = null
+  let notified = Number.NEGATIVE_INFINITY
 
   function flush(): void {
     const batch = lines
     lines = []
-    if (batch.length > 0 && files.write(batch)) notify.soon()
+    if (batch.length > 0 && files.write(batch))
+      notifying ??= setTimeout(notify, Math.max(0, notified + NOTIFY_INTERVAL_MS - performance.now()))
+  }
+
+  function notify(): void {
+    notifying = null
+    notified = performance.now()
+    onWritten()
   }
 
   function add(
@@ -86,30 +93,8 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
     },
     close() {
       flush()
-      notify.stop()
+      clearTimeout(notifying ?? undefined)
       files.close()
-    },
-  }
-}
-
-/** Calls `call` soon after `soon()`, at most once in `ms`. */
-function atMostEvery(ms: number, call: () => void): { soon(): void; stop(): void } {
-  let timer: NodeJS.Timeout | null = null
-  let last = Number.NEGATIVE_INFINITY
-  return {
-    soon() {
-      timer ??= setTimeout(
-        () => {
-          timer = null
-          last = performance.now()
-          call()
-        },
-        Math.max(0, last + ms - performance.now()),
-      )
-    },
-    stop() {
-      if (timer) clearTimeout(timer)
-      timer = null
     },
   }
 }
