@@ -287,13 +287,6 @@ test('a Dockerfile build without an engine fails immediately and names the setti
   })
 })
 
-test('teardown removes every container of the deployment', async () => {
-  const claim = claimOf()
-  await deploy(claim, imageRevision(ONE))
-  await teardown(claim)
-  expect(mine(claim)).toEqual([])
-})
-
 test.each(['external_container', 'internal_container'] as const)(
   'the message of a deploy without a working engine says how to run an %s',
   async (source) => {

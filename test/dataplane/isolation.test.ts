@@ -6,7 +6,7 @@ import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needsRoot } from '../support/root.ts'
-import { alive, claimOf, memoryLog, never, openTestMachine, revisionOf, stepOf, type TestMachine } from './support.ts'
+import { alive, buildOn, claimOf, deployOn, never, openTestMachine, stepOf, type TestMachine } from './support.ts'
 
 /** An agent that runs requested code and answers with the result. */
 const OBEDIENT = `
@@ -39,20 +39,15 @@ let machine: TestMachine
 
 async function deployed(): Promise<Deployed> {
   const claim = claimOf()
-  const revision = revisionOf(machine.repository({ 'server.mjs': OBEDIENT }), {
-    secrets: [
-      { name: 'SECRET', value: 'only-mine' },
-      { name: 'LD_PRELOAD', value: HARMLESS },
-      { name: 'ODD', value: `it's "$HOME"\n go` },
-    ],
-  })
+  const secrets = [
+    { name: 'SECRET', value: 'only-mine' },
+    { name: 'LD_PRELOAD', value: HARMLESS },
+    { name: 'ODD', value: `it's "$HOME"\n go` },
+  ]
   await machine.runtime.provision(claim, stepOf('PROVISION', null), never)
-  const { artifact } = await machine.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
-  const step = stepOf('DEPLOY', { ...revision, artifact })
-  const candidate = await machine.runtime.deploy(claim, step, memoryLog(), never)
-  await candidate.commit(async () => true)
-  const me = (await (await fetch(`${candidate.url}/me`)).json()) as Omit<Deployed, 'url' | 'folder'>
-  return { url: candidate.url, folder: path.join(machine.options.dataDir, 'apps', claim.deployment.id), ...me }
+  const url = await deployOn(machine, claim, await buildOn(machine, claim, { 'server.mjs': OBEDIENT }, { secrets }))
+  const me = (await (await fetch(`${url}/me`)).json()) as Omit<Deployed, 'url' | 'folder'>
+  return { url, folder: path.join(machine.options.dataDir, 'apps', claim.deployment.id), ...me }
 }
 
 describe.skipIf(needsRoot('deployments with accounts of their own'))('from one deployment’s account', () => {

@@ -8,11 +8,14 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import {
   alive,
+  buildOn,
   claimOf,
+  deployOn,
   eventually,
   memoryLog,
   never,
   openTestMachine,
+  PID_SERVER,
   revisionOf,
   stepOf,
   type TestMachine,
@@ -27,10 +30,6 @@ await new Promise((resolve) => child.stdout.once('data', resolve))
 child.stdout.destroy()
 child.unref()
 console.log('left', child.pid)
-`
-const SERVER = `
-import http from 'node:http'
-http.createServer((_, answer) => answer.end('ok')).listen(process.env.PORT, '127.0.0.1')
 `
 
 let place: TestMachine
@@ -47,12 +46,8 @@ afterAll(() => place.close())
 const leftBy = async (log: ReturnType<typeof memoryLog>) => Number((await log.seen(/^left \d+/)).split(' ')[1])
 
 async function running(claim: LeasedClaim): Promise<number> {
-  const repository = place.repository({ 'leave.mjs': LEAVE, 'server.mjs': `${LEAVE}${SERVER}` })
-  const revision = revisionOf(repository)
-  const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
   const log = memoryLog()
-  const candidate = await place.runtime.deploy(claim, stepOf('DEPLOY', { ...revision, artifact }), log, never)
-  await candidate.commit(async () => true)
+  await deployOn(place, claim, await buildOn(place, claim, { 'server.mjs': `${LEAVE}${PID_SERVER}` }), log)
   return leftBy(log)
 }
 

@@ -13,19 +13,20 @@ import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { Progress, RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {
   alive,
+  buildOn,
   claimOf,
+  deployOn,
   eventually,
   type Files,
   memoryLog,
   never,
   openTestMachine,
-  revisionOf,
   runOf,
   stepOf,
   type TestMachine,
 } from './support.ts'
 
-/** Answers with its text, with its pid at /pid, and slowly at /slow. Echoes upgraded connections. Exits at /crash. */
+/** Answers with its text, with its pid at /pid, and slowly at /slow. Exits at /crash. */
 const SERVER = `
 import http from 'node:http'
 import fs from 'node:fs'
@@ -37,9 +38,6 @@ http.createServer((req, res) => {
   if (req.url.startsWith('/read?')) return fs.readFile(decodeURIComponent(req.url.slice(6)), (e, d) => res.end(e ? e.code : d))
   if (req.url === '/slow') { res.write(text); return setTimeout(() => res.end(' done'), 1500) }
   res.end(req.url === '/pid' ? String(process.pid) : text)
-}).on('upgrade', (req, socket) => {
-  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n')
-  socket.on('error', () => {}).pipe(socket)
 }).listen(process.env.PORT, '127.0.0.1', () => console.log('up'))
 `
 
@@ -50,25 +48,21 @@ beforeAll(async () => {
 afterEach(() => place.restart())
 afterAll(() => place.close())
 
-const newClaim = () => claimOf()
-
-async function built(claim: LeasedClaim, greeting: string, changes: Partial<RevisionWork> = {}, files: Files = {}) {
-  const repository = place.repository({ 'greeting.txt': greeting, 'server.mjs': SERVER, ...files })
-  const revision = revisionOf(repository, changes)
-  const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
-  return { ...revision, artifact }
-}
-
-async function deploy(claim: LeasedClaim, revision: RevisionWork, log = memoryLog(), record = async () => true) {
-  const candidate = await place.runtime.deploy(claim, stepOf('DEPLOY', revision), log, never)
-  await candidate.commit(record)
-  return candidate.url
-}
+const built = (claim: LeasedClaim, greeting: string, changes: Partial<RevisionWork> = {}, files: Files = {}) =>
+  buildOn(place, claim, { 'greeting.txt': greeting, 'server.mjs': SERVER, ...files }, changes)
+const deploy = (claim: LeasedClaim, revision: RevisionWork, log = memoryLog(), record = async () => true) =>
+  deployOn(place, claim, revision, log, record)
+/** Whether the address answers with this text. */
+const answers = (url: string, expected: string) =>
+  text(url).then(
+    (said) => said === expected,
+    () => false,
+  )
 
 const text = async (url: string) => (await fetch(url)).text()
 
 test('a deployed agent answers at the address of its deployment', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const url = await deploy(claim, await built(claim, 'one'))
   expect(await text(url)).toBe('one')
   expect(place.runtime.health(claim.deployment.id)).toMatchObject({ ready: 1, desired: 1, message: null })
@@ -80,10 +74,10 @@ test('a deployed agent answers at the address of its deployment', async () => {
 })
 
 test('a new revision takes over without a failed request, and no request after DEPLOYED reaches the old one', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const url = await deploy(claim, await built(claim, 'one'))
   const next = await built(claim, 'two')
-  const answers: { text: string; sentAfterSwitch: boolean }[] = []
+  const received: { text: string; sentAfterSwitch: boolean }[] = []
   const failures: unknown[] = []
   let recorded = false
   let over = false
@@ -92,7 +86,7 @@ test('a new revision takes over without a failed request, and no request after D
     while (!over) {
       const sentAfterSwitch = recorded
       try {
-        answers.push({ text: await get(url, agent), sentAfterSwitch })
+        received.push({ text: await get(url, agent), sentAfterSwitch })
       } catch (error) {
         failures.push(error)
       }
@@ -103,18 +97,18 @@ test('a new revision takes over without a failed request, and no request after D
     recorded = true
     return true
   })
-  await eventually(() => answers.filter((answer) => answer.text === 'two').length > 100)
+  await eventually(() => received.filter((answer) => answer.text === 'two').length > 100)
   over = true
   await Promise.all(load)
   agent.destroy()
   expect(failures).toEqual([])
   expect(await slow).toBe('one done')
-  expect(new Set(answers.map((answer) => answer.text))).toEqual(new Set(['one', 'two']))
-  expect(answers.filter((answer) => answer.sentAfterSwitch && answer.text !== 'two')).toEqual([])
+  expect(new Set(received.map((answer) => answer.text))).toEqual(new Set(['one', 'two']))
+  expect(received.filter((answer) => answer.sentAfterSwitch && answer.text !== 'two')).toEqual([])
 })
 
 test('the old agent keeps serving and the candidate ends when the switch is not recorded', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const url = await deploy(claim, await built(claim, 'one'))
   const candidateLog = memoryLog()
   const next = await built(claim, 'two')
@@ -127,20 +121,8 @@ test('the old agent keeps serving and the candidate ends when the switch is not 
   expect(await text(url)).toBe('one')
 })
 
-test('a WebSocket passes the proxy, and stays open when its agent is replaced', async () => {
-  const claim = newClaim()
-  const url = await deploy(claim, await built(claim, 'one'))
-  const socket = await upgrade(url)
-  const next = await built(claim, 'two')
-  await deploy(claim, next)
-  expect(await text(url)).toBe('two')
-  socket.write('still here')
-  expect(String(await new Promise((resolve) => socket.once('data', resolve)))).toBe('still here')
-  socket.destroy()
-})
-
 test('a deploy fails with exit code and last lines when the agent exits before it is ready', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const files = { 'server.mjs': 'console.log("no luck"); process.exit(4)' }
   const log = memoryLog()
   await expect(deploy(claim, await built(claim, 'x', {}, files), log)).rejects.toThrow(
@@ -151,7 +133,7 @@ test('a deploy fails with exit code and last lines when the agent exits before i
 })
 
 test('an agent whose port was taken by another program gets another port', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const folder = fs.mkdtempSync(path.join(place.options.dataDir, 'port-'))
   fs.chmodSync(folder, 0o777)
   const files = {
@@ -177,7 +159,7 @@ http.createServer((q, s) => s.end('x')).listen(process.env.PORT)`,
 })
 
 test('a deploy fails in time with the last status when the agent never answers GET /ok with 200', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const files = {
     'server.mjs': `import http from 'node:http'
 http.createServer((q, s) => { s.statusCode = 404; s.end() }).listen(process.env.PORT)`,
@@ -188,7 +170,7 @@ http.createServer((q, s) => { s.statusCode = 404; s.end() }).listen(process.env.
 })
 
 test('the health path is the secret’s, else the graph configuration file’s, and messages name it', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const files = {
     'graph.json': JSON.stringify({ graphs: { a: './a.js:a' }, health_path: '/healthz' }),
     'server.mjs': `import http from 'node:http'
@@ -203,7 +185,7 @@ http.createServer((q, s) => { s.statusCode = q.url === '/healthz' ? 200 : 404; s
 })
 
 test('the progress of a deploy names the ports of an agent that does not answer GET /ok, and its last output', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const files = {
     'server.mjs': `import net from 'node:net'
 net.createServer().listen(0, '127.0.0.1', function () { console.log('listening on ' + this.address().port) })`,
@@ -223,7 +205,7 @@ net.createServer().listen(0, '127.0.0.1', function () { console.log('listening o
 })
 
 test('a crashed agent is restarted, and the deploy log says so', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const log = memoryLog()
   const url = await deploy(claim, await built(claim, 'one'), log)
   const crash = await fetch(`${url}/crash`)
@@ -236,18 +218,13 @@ test('a crashed agent is restarted, and the deploy log says so', async () => {
 })
 
 test('a new claim restarts the active revision on a machine where it does not run, and null ends it', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
   await place.restart()
   await expect(fetch(url)).rejects.toThrow()
   place.runtime.ensure(claim, runOf(revision), memoryLog())
-  const up = () =>
-    fetch(url).then(
-      (response) => response.status === 200,
-      () => false,
-    )
-  expect(await eventually(up)).toBe(true)
+  expect(await eventually(() => answers(url, 'one'))).toBe(true)
   const pid = Number(await text(`${url}/pid`))
   // a redeploy of the active revision raises its attempt before it runs; the old attempt must keep serving
   place.runtime.ensure(claim, runOf({ ...revision, attempt: 2 }), memoryLog())
@@ -258,7 +235,7 @@ test('a new claim restarts the active revision on a machine where it does not ru
 })
 
 test('a redeploy of the active revision starts a new process', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
   const before = await text(`${url}/pid`)
@@ -267,7 +244,7 @@ test('a redeploy of the active revision starts a new process', async () => {
 })
 
 test('an artifact of an earlier version, named without its kind, still runs', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const revision = await built(claim, 'one')
   expect(revision.artifact).toMatch(/^tree:/)
   const url = await deploy(claim, { ...revision, artifact: revision.artifact.slice('tree:'.length) })
@@ -275,14 +252,14 @@ test('an artifact of an earlier version, named without its kind, still runs', as
 })
 
 test('a missing artifact is reported as lost', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const revision = await built(claim, 'one')
   const missing = { ...revision, artifact: `${randomUUID()}.1.1` }
   await expect(deploy(claim, missing)).rejects.toMatchObject({ artifactLost: true })
 })
 
 test('a deployment keeps its port, and two deployments never share one', async () => {
-  const [one, two] = [newClaim(), newClaim()]
+  const [one, two] = [claimOf(), claimOf()]
   const revision = await built(one, 'one')
   const url = await deploy(one, revision)
   const other = await deploy(two, await built(two, 'two'))
@@ -292,62 +269,20 @@ test('a deployment keeps its port, and two deployments never share one', async (
 })
 
 test('a deployment keeps its port after APP_PORTS has changed', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
   await place.restart()
   const [, high] = place.options.appPorts
   const restarted = createProcessRuntime({ ...place.options, appPorts: [high + 1, high + 1] })
   restarted.ensure(claim, runOf(revision), memoryLog())
-  expect(
-    await eventually(() =>
-      text(url).then(
-        (said) => said === 'one',
-        () => false,
-      ),
-    ),
-  ).toBe(true)
+  expect(await eventually(() => answers(url, 'one'))).toBe(true)
   await restarted.close({ endAgents: true })
-})
-
-test('an address that another program has is named in the deploy log, and served when it is free again', async () => {
-  const claim = newClaim()
-  const revision = await built(claim, 'one')
-  const url = await deploy(claim, revision)
-  await place.restart()
-  const port = Number(new URL(url).port)
-  const warnings: Error[] = []
-  const warn = (warning: Error) => warnings.push(warning)
-  process.on('warning', warn)
-  const other = http.createServer((_, response) => response.end('other')).listen(port, '127.0.0.1')
-  await once(other, 'listening')
-  const log = memoryLog()
-  place.runtime.ensure(claim, runOf(revision), log)
-  const said = await log.seen(/another program/)
-  expect(said).toContain(`Port ${port}`)
-  expect(place.runtime.health(claim.deployment.id)).toMatchObject({
-    ready: 0,
-    desired: 1,
-    message: said,
-    reason: 'PORT_IN_USE',
-  })
-  expect(warnings).toEqual([])
-  process.off('warning', warn)
-  other.close()
-  other.closeAllConnections()
-  expect(
-    await eventually(() =>
-      text(url).then(
-        (said) => said === 'one',
-        () => false,
-      ),
-    ),
-  ).toBe(true)
 })
 
 test('an agent can’t see the server’s environment, files or database', async () => {
   vi.stubEnv('SERVER_ONLY', 'server-only')
-  const claim = newClaim()
+  const claim = claimOf()
   const url = await deploy(claim, await built(claim, 'one', { secrets: [{ name: 'MINE', value: 'my-own-value' }] }))
   const { env, uid, groups } = JSON.parse(await text(`${url}/env`))
   const shell = ['PWD', 'OLDPWD', 'SHLVL', '_']
@@ -379,7 +314,7 @@ test('an agent can’t see the server’s environment, files or database', async
   await own.connect()
   await own.query('CREATE TABLE mine (id int)')
   await own.end()
-  const other = newClaim()
+  const other = claimOf()
   await place.runtime.provision(other, stepOf('PROVISION', null), never)
   const names = [new URL(place.options.adminUrl).pathname, `/app_${other.deployment.id.replaceAll('-', '')}`]
   for (const pathname of names) {
@@ -401,15 +336,9 @@ test.skipIf(process.getuid?.() !== 0)(
   async () => {
     const closed = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-closed-'))
     const home = await openTestMachine({ dataDir: path.join(closed, 'data') })
-    const claim = newClaim()
-    const repository = home.repository({ 'server.mjs': SERVER })
-    const revision = revisionOf(repository)
-    const { artifact } = await home.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
-    const log = memoryLog()
-    const step = stepOf('DEPLOY', { ...revision, artifact })
-    const candidate = await home.runtime.deploy(claim, step, log, never)
-    await candidate.commit(async () => true)
-    const { env } = JSON.parse(await text(`${candidate.url}/env`))
+    const claim = claimOf()
+    const url = await deployOn(home, claim, await buildOn(home, claim, { 'server.mjs': SERVER }))
+    const { env } = JSON.parse(await text(`${url}/env`))
     expect(env.HOME.startsWith(closed)).toBe(false)
     await home.runtime.teardown(claim, stepOf('TEARDOWN', null), never)
     expect(fs.existsSync(env.HOME)).toBe(false)
@@ -420,7 +349,7 @@ test.skipIf(process.getuid?.() !== 0)(
 )
 
 test('a teardown drains open requests, leaves nothing, and can be repeated', async () => {
-  const claim = newClaim()
+  const claim = claimOf()
   await place.runtime.provision(claim, stepOf('PROVISION', null), never)
   await place.runtime.provision(claim, stepOf('PROVISION', null), never)
   const url = await deploy(claim, await built(claim, 'one'))
@@ -455,15 +384,5 @@ function get(url: string, agent: http.Agent): Promise<string> {
       )
     })
     request.on('error', reject)
-  })
-}
-
-function upgrade(url: string): Promise<import('node:stream').Duplex> {
-  return new Promise((resolve, reject) => {
-    const headers = { connection: 'Upgrade', upgrade: 'websocket' }
-    http
-      .get(url, { headers })
-      .on('upgrade', (_response, socket) => resolve(socket))
-      .on('error', reject)
   })
 }

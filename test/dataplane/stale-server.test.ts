@@ -3,16 +3,17 @@
  * of a switch, and only the newer claim's agents serve.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createProcessRuntime } from '../../src/dataplane/process/runtime.ts'
+import { createProcessRuntime, type ProcessRuntime } from '../../src/dataplane/process/runtime.ts'
 import type { Candidate, LeasedClaim, Runtime } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {
+  buildOn,
   claimOf,
+  deployOn,
   eventually,
   memoryLog,
   never,
   openTestMachine,
-  revisionOf,
   runOf,
   stepOf,
   type TestMachine,
@@ -25,8 +26,8 @@ http.createServer((q, s) => s.end(greeting)).listen(process.env.PORT, '127.0.0.1
 
 let place: TestMachine
 /** the server that has lost its claim, and the server with the newer claim */
-let stale: Runtime
-let holder: Runtime
+let stale: ProcessRuntime
+let holder: ProcessRuntime
 let old: LeasedClaim
 let newer: LeasedClaim
 let url: string
@@ -42,10 +43,7 @@ beforeAll(async () => {
   place = await openTestMachine()
   const claim = claimOf()
   for (const greeting of ['one', 'two', 'three', 'four']) {
-    const repository = place.repository({ 'greeting.txt': greeting, 'server.mjs': SERVER })
-    const revision = revisionOf(repository)
-    const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
-    revisions.set(greeting, { ...revision, artifact })
+    revisions.set(greeting, await buildOn(place, claim, { 'greeting.txt': greeting, 'server.mjs': SERVER }))
   }
   // artifacts are in their deployment's folder, so all revisions belong to one
   old = claim
@@ -75,11 +73,8 @@ function prepare(runtime: Runtime, claim: LeasedClaim, greeting: string): Promis
   return runtime.deploy(claim, stepOf('DEPLOY', revisions.get(greeting)!), memoryLog(), never)
 }
 
-async function deploy(runtime: Runtime, claim: LeasedClaim, greeting: string): Promise<string> {
-  const candidate = await prepare(runtime, claim, greeting)
-  await candidate.commit(async () => true)
-  return candidate.url
-}
+const deploy = (runtime: ProcessRuntime, claim: LeasedClaim, greeting: string): Promise<string> =>
+  deployOn({ runtime }, claim, revisions.get(greeting)!)
 
 /** The answers without repetitions. A replaced agent must not answer again. */
 async function served(): Promise<string[]> {

@@ -14,20 +14,19 @@ import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {
   alive,
+  buildOn,
   claimOf,
+  deployOn,
   eventually,
   killSupervisor,
   memoryLog,
   never,
   openTestMachine,
-  revisionOf,
+  PID_SERVER,
   runOf,
   stepOf,
   type TestMachine,
 } from './support.ts'
-
-const SERVER = `import http from 'node:http'
-http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`
 
 let place: TestMachine
 beforeAll(async () => {
@@ -35,18 +34,8 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-async function built(claim: LeasedClaim): Promise<RevisionWork> {
-  const revision = revisionOf(place.repository({ 'server.mjs': SERVER }))
-  const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
-  return { ...revision, artifact }
-}
-
-async function deploy(claim: LeasedClaim, revision: RevisionWork, { runtime }: Pick<TestMachine, 'runtime'> = place) {
-  const candidate = await runtime.deploy(claim, stepOf('DEPLOY', revision), memoryLog(), never)
-  await candidate.commit(async () => true)
-  return candidate.url
-}
-
+const built = (claim: LeasedClaim) => buildOn(place, claim, { 'server.mjs': PID_SERVER })
+const deploy = (claim: LeasedClaim, revision: RevisionWork, machine = place) => deployOn(machine, claim, revision)
 const pidOf = async (url: string) => Number(await (await fetch(url)).text())
 
 test('a killed supervisor is restarted with its agent', async () => {
@@ -64,16 +53,13 @@ test('after a reboot a few agents start at a time, most recently used first, and
   const own = await openTestMachine({ maxStarts: 1 })
   try {
     const gate = path.join(own.options.dataDir, 'gate')
-    const slow = `import fs from 'node:fs'\nwhile (fs.existsSync('${gate}')) await new Promise((go) => setTimeout(go, 20))\n${SERVER}`
-    const source = own.repository({ 'server.mjs': slow })
+    const slow = `import fs from 'node:fs'\nwhile (fs.existsSync('${gate}')) await new Promise((go) => setTimeout(go, 20))\n${PID_SERVER}`
     const claims = [claimOf(), claimOf(), claimOf()]
     const runs = []
     for (const [at, claim] of claims.entries()) {
-      const revision = revisionOf(source)
-      const { artifact } = await own.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
-      runs.push(runOf({ ...revision, artifact }))
-      const url = await deploy(claim, { ...revision, artifact }, own)
-      await pidOf(url)
+      const revision = await buildOn(own, claim, { 'server.mjs': slow })
+      runs.push(runOf(revision))
+      await pidOf(await deploy(claim, revision, own))
       const { served } = supervisorFiles(own.options.dataDir, claim.deployment.id)
       await expect.poll(() => fs.existsSync(served)).toBe(true)
       // the second deployment served last, the first one before that

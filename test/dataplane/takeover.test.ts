@@ -6,7 +6,7 @@ import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
-import { eventually, openTestMachine, type TestMachine } from './support.ts'
+import { eventually, openTestMachine, PID_SERVER, type TestMachine } from './support.ts'
 
 let place: TestMachine
 let domain: TestDomain
@@ -54,9 +54,7 @@ test('the next server builds again when a server is killed during a build', asyn
 
 test('agents keep running when their server is killed, and the next server takes them over', async () => {
   const body = await gitBody(ctx)
-  const server = `import http from 'node:http'
-http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`
-  body.source_config.repo_url = place.repository({ 'server.mjs': server }).url
+  body.source_config.repo_url = place.repository({ 'server.mjs': PID_SERVER }).url
   const first = startServer()
   const { deploymentId: id } = await createDeployment(ctx, { body })
   expect(await reaches(id, 'DEPLOYED')).toBe(true)

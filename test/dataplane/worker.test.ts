@@ -6,7 +6,16 @@ import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startWorker, type Worker } from '../../src/dataplane/worker/worker.ts'
 import { type ScriptedControlPlane, scriptedControlPlane } from './control-plane.ts'
-import { alive, eventually, openTestMachine, revisionOf, runOf, stepOf, type TestMachine } from './support.ts'
+import {
+  alive,
+  eventually,
+  openTestMachine,
+  PID_SERVER,
+  revisionOf,
+  runOf,
+  stepOf,
+  type TestMachine,
+} from './support.ts'
 
 let place: TestMachine
 let worker: Worker | null = null
@@ -26,10 +35,7 @@ async function start(controlPlane: ScriptedControlPlane, leaseSeconds = 15): Pro
 
 /** Runs a deployment until its agent serves. Returns its address and the agent's process. */
 async function running(leaseSeconds = 15) {
-  const repository = place.repository({
-    'server.mjs': `import http from 'node:http'
-http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`,
-  })
+  const repository = place.repository({ 'server.mjs': PID_SERVER })
   const revision = revisionOf(repository)
   const build = stepOf('BUILD', revision)
   const plane = scriptedControlPlane({ step: stepOf('PROVISION', null) })
