@@ -1,11 +1,11 @@
 /** The command palette: finds deployments, listeners, workspaces and pages by name. */
 import { Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { createSpotlight, Spotlight } from '@mantine/spotlight'
+import { createSpotlight, Spotlight, type SpotlightActionGroupData } from '@mantine/spotlight'
 import '@mantine/spotlight/styles.css'
 import { IconBroadcast, IconBuilding, IconSearch, IconStack2 } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { type ReactNode, useEffect, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
 import { stateOf } from '../components/labels.ts'
@@ -67,77 +67,70 @@ export default function Palette() {
   const deployments = data?.deployments.nodes.filter(({ name }) => has(name)) ?? []
   const listeners = data?.listeners.nodes.filter(({ computeId }) => has(computeId)).slice(0, MAX_PER_KIND) ?? []
   const workspaces = data?.workspaces?.nodes.filter(({ id, name }) => id !== ws && has(name)) ?? []
-  const pages = PAGES.filter(({ label }) => has(label))
-  const found = deployments.length + listeners.length + workspaces.length + pages.length
+  const groups: SpotlightActionGroupData[] = [
+    {
+      group: 'Deployments',
+      actions: deployments.map(({ id, name, serving, latestRevision }) => ({
+        id,
+        leftSection: <IconStack2 size={18} />,
+        label: name,
+        description: [serving ? 'Serving' : 'Not serving', latestRevision && stateOf(latestRevision).label]
+          .filter(Boolean)
+          .join(' · '),
+        onClick: () => void navigate({ to: '/w/$ws/deployments/$id', params: { ws, id } }),
+      })),
+    },
+    {
+      group: 'Pages',
+      actions: PAGES.filter(({ label }) => has(label)).map(({ to, label, icon: Icon }) => ({
+        id: to,
+        leftSection: <Icon size={18} />,
+        label,
+        onClick: () => void navigate({ to, params: { ws } }),
+      })),
+    },
+    {
+      group: 'Listeners',
+      actions: listeners.map(({ id, computeId, status }) => ({
+        id,
+        leftSection: <IconBroadcast size={18} />,
+        label: computeId,
+        description: status === 'ONLINE' ? 'Online' : 'Offline',
+        onClick: () => void navigate({ to: '/w/$ws/listeners', params: { ws } }),
+      })),
+    },
+    {
+      group: 'Workspaces',
+      actions: workspaces.map(({ id, name }) => ({
+        id,
+        leftSection: <IconBuilding size={18} />,
+        label: name,
+        onClick: () => void navigate({ to: '/w/$ws/deployments', params: { ws: id } }),
+      })),
+    },
+  ]
   return (
-    <Spotlight.Root
+    <Spotlight
       store={store}
       query={typed}
       onQueryChange={setTyped}
+      actions={groups.filter(({ actions }) => actions.length > 0)}
+      // the server has searched
+      filter={(_, found) => found}
       shortcut={null}
       overlayProps={{ blur: 0, backgroundOpacity: 0.5 }}
       attributes={{ content: { 'aria-label': 'Find' } }}
       maxHeight={460}
       scrollable
-    >
-      <Spotlight.Search placeholder="Search deployments, pages and more" leftSection={<IconSearch size={18} />} />
-      <Spotlight.ActionsList>
-        <Group label="Deployments" any={deployments.length > 0}>
-          {deployments.map(({ id, name, serving, latestRevision }) => (
-            <Spotlight.Action
-              key={id}
-              leftSection={<IconStack2 size={18} />}
-              label={name}
-              description={[serving ? 'Serving' : 'Not serving', latestRevision && stateOf(latestRevision).label]
-                .filter(Boolean)
-                .join(' · ')}
-              onClick={() => void navigate({ to: '/w/$ws/deployments/$id', params: { ws, id } })}
-            />
-          ))}
-        </Group>
-        <Group label="Pages" any={pages.length > 0}>
-          {pages.map(({ to, label, icon: Icon }) => (
-            <Spotlight.Action
-              key={to}
-              leftSection={<Icon size={18} />}
-              label={label}
-              onClick={() => void navigate({ to, params: { ws } })}
-            />
-          ))}
-        </Group>
-        <Group label="Listeners" any={listeners.length > 0}>
-          {listeners.map(({ id, computeId, status }) => (
-            <Spotlight.Action
-              key={id}
-              leftSection={<IconBroadcast size={18} />}
-              label={computeId}
-              description={status === 'ONLINE' ? 'Online' : 'Offline'}
-              onClick={() => void navigate({ to: '/w/$ws/listeners', params: { ws } })}
-            />
-          ))}
-        </Group>
-        <Group label="Workspaces" any={workspaces.length > 0}>
-          {workspaces.map(({ id, name }) => (
-            <Spotlight.Action
-              key={id}
-              leftSection={<IconBuilding size={18} />}
-              label={name}
-              onClick={() => void navigate({ to: '/w/$ws/deployments', params: { ws: id } })}
-            />
-          ))}
-        </Group>
-        {found === 0 && (
-          <Spotlight.Empty>
-            <Text c="dimmed" size="sm">
-              {fetching || text !== typed.trim() ? 'Searching…' : 'No results.'}
-            </Text>
-          </Spotlight.Empty>
-        )}
-      </Spotlight.ActionsList>
-    </Spotlight.Root>
+      searchProps={{
+        placeholder: 'Search deployments, pages and more',
+        leftSection: <IconSearch size={18} />,
+      }}
+      nothingFound={
+        <Text c="dimmed" size="sm">
+          {fetching || text !== typed.trim() ? 'Searching…' : 'No results.'}
+        </Text>
+      }
+    />
   )
-}
-
-function Group({ label, any, children }: { label: string; any: boolean; children: ReactNode }) {
-  return any ? <Spotlight.ActionsGroup label={label}>{children}</Spotlight.ActionsGroup> : null
 }

@@ -58,83 +58,36 @@ const deployments = createRoute({
   component: DeploymentsPage,
 })
 
-const newDeployment = createRoute({
-  getParentRoute: () => workspace,
-  path: '/deployments/new',
-  component: lazyPage(() => import('../pages/new-deployment/new-deployment-page.tsx')),
-})
-
-const deployment = createRoute({
-  getParentRoute: () => workspace,
-  path: '/deployments/$id',
-  component: lazyPage(() => import('../pages/deployment/deployment-page.tsx')),
-})
-
-const settings = createRoute({
-  getParentRoute: () => workspace,
-  path: '/deployments/$id/settings',
-  component: lazyPage(() => import('../pages/settings/settings-page.tsx')),
-})
-
-const compare = createRoute({
-  getParentRoute: () => workspace,
-  path: '/deployments/$id/compare',
-  validateSearch: compareSearch,
-  component: lazyPage(() => import('../pages/compare/compare-page.tsx')),
-})
-
-const revision = createRoute({
-  getParentRoute: () => workspace,
-  path: '/deployments/$id/revisions/$revisionId',
-  validateSearch: revisionSearch,
-  component: lazyPage(() => import('../pages/revision/revision-page.tsx')),
-})
-
-const activity = createRoute({
-  getParentRoute: () => workspace,
-  path: '/activity',
-  validateSearch: activitySearch,
-  component: lazyPage(() => import('../pages/activity/activity-page.tsx')),
-})
-
-const listeners = createRoute({
-  getParentRoute: () => workspace,
-  path: '/listeners',
-  component: lazyPage(() => import('../pages/listeners/listeners-page.tsx')),
-})
-
-const integrations = createRoute({
-  getParentRoute: () => workspace,
-  path: '/integrations',
-  component: lazyPage(() => import('../pages/integrations/integrations-page.tsx')),
-})
-
-const oauth = createRoute({
-  getParentRoute: () => workspace,
-  path: '/oauth',
-  validateSearch: oauthSearch,
-  component: lazyPage(() => import('../pages/oauth/oauth-page.tsx')),
-})
-
-const keys = createRoute({
-  getParentRoute: () => workspace,
-  path: '/keys',
-  component: lazyPage(() => import('../pages/keys/keys-page.tsx')),
-})
+/** A page that is loaded when it is opened. `search` reads its query string. */
+const page = <Path extends string, Search extends object = object>(
+  path: Path,
+  load: Parameters<typeof lazyPage>[0],
+  search?: (raw: Record<string, unknown>) => Search,
+) =>
+  createRoute({
+    getParentRoute: () => workspace,
+    path,
+    validateSearch: search as (raw: Record<string, unknown>) => Search,
+    component: lazyPage(load),
+  })
 
 const pages = [
   workspaceHome,
   deployments,
-  newDeployment,
-  deployment,
-  settings,
-  compare,
-  revision,
-  activity,
-  listeners,
-  integrations,
-  oauth,
-  keys,
+  page('/deployments/new', () => import('../pages/new-deployment/new-deployment-page.tsx')),
+  page('/deployments/$id', () => import('../pages/deployment/deployment-page.tsx')),
+  page('/deployments/$id/settings', () => import('../pages/settings/settings-page.tsx')),
+  page('/deployments/$id/compare', () => import('../pages/compare/compare-page.tsx'), compareSearch),
+  page(
+    '/deployments/$id/revisions/$revisionId',
+    () => import('../pages/revision/revision-page.tsx'),
+    revisionSearch,
+  ),
+  page('/activity', () => import('../pages/activity/activity-page.tsx'), activitySearch),
+  page('/listeners', () => import('../pages/listeners/listeners-page.tsx')),
+  page('/integrations', () => import('../pages/integrations/integrations-page.tsx')),
+  page('/oauth', () => import('../pages/oauth/oauth-page.tsx'), oauthSearch),
+  page('/keys', () => import('../pages/keys/keys-page.tsx')),
 ] as const
 
 export const routeTree = root.addChildren([home, signIn, workspace.addChildren(pages)])

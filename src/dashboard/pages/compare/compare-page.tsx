@@ -106,26 +106,13 @@ function defaultPair({ activeRevision: active, comparable: { nodes } }: Deployme
 }
 
 function Comparison({ deployment }: { deployment: Deployment }) {
-  const { ws } = useParams({ from: '/w/$ws' })
   const { from, to } = defaultPair(deployment, useSearch({ from: ROUTE }))
   const navigate = useNavigate({ from: ROUTE })
   const look = (search: CompareSearch) => void navigate({ search, replace: true })
   const nodes = deployment.comparable.nodes
   const data = nodes.map((one) => ({ value: one.id, label: labelOf(one, deployment.activeRevision?.id === one.id) }))
   return (
-    <Page
-      title="Compare revisions"
-      breadcrumbs={
-        <Breadcrumbs>
-          <LinkTo to="/w/$ws/deployments" params={{ ws }}>
-            Deployments
-          </LinkTo>
-          <LinkTo to="/w/$ws/deployments/$id" params={{ ws, id: deployment.id }}>
-            {deployment.name}
-          </LinkTo>
-        </Breadcrumbs>
-      }
-    >
+    <Page title="Compare revisions" breadcrumbs={<Breadcrumbs deployment={deployment} />}>
       {nodes.length < 2 ? (
         <Empty title="Nothing to compare yet">
           {deployment.name} has one revision. The next one can be compared with it.

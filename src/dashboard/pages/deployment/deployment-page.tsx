@@ -71,14 +71,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
   return (
     <Page
       title={name}
-      breadcrumbs={
-        <Breadcrumbs>
-          <LinkTo to="/w/$ws/deployments" params={{ ws }}>
-            Deployments
-          </LinkTo>
-          <span>{name}</span>
-        </Breadcrumbs>
-      }
+      breadcrumbs={<Breadcrumbs here={name} />}
       description={
         <Group gap="xs">
           <span>{SOURCE_LABELS[source]}</span>

@@ -8,7 +8,6 @@ import { asFieldError, type Problem } from '../../api/problem.ts'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
 import { Form } from '../../components/form.tsx'
 import { INPUT_FIELDS } from '../../components/input-fields.ts'
-import { LinkTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { DropSource } from '../../components/upload/drop-source.tsx'
@@ -26,19 +25,7 @@ export default function NewDeploymentPage() {
   const { ws } = useParams({ from: '/w/$ws/deployments/new' })
   const canCreate = useHasRole('deployer')
   return (
-    <Page
-      title="New deployment"
-      breadcrumbs={
-        <Breadcrumbs>
-          {[
-            <LinkTo key="up" to="/w/$ws/deployments" params={{ ws }}>
-              Deployments
-            </LinkTo>,
-            'New',
-          ]}
-        </Breadcrumbs>
-      }
-    >
+    <Page title="New deployment" breadcrumbs={<Breadcrumbs here="New" />}>
       {canCreate ? (
         <NewDeploymentForm workspace={ws} />
       ) : (

@@ -101,16 +101,7 @@ function RevisionView({ revision }: { revision: Revision }) {
             ))}
         </>
       }
-      breadcrumbs={
-        <Breadcrumbs>
-          <LinkTo to="/w/$ws/deployments" params={{ ws }}>
-            Deployments
-          </LinkTo>
-          <LinkTo to="/w/$ws/deployments/$id" params={to}>
-            {deployment.name}
-          </LinkTo>
-        </Breadcrumbs>
-      }
+      breadcrumbs={<Breadcrumbs deployment={deployment} />}
       description={<Origin revision={revision} />}
       actions={<Actions deployment={deployment} revision={revision} />}
     >

@@ -6,7 +6,6 @@ import { useBlocker, useParams } from '@tanstack/react-router'
 import { useQuery, useSubscription } from 'urql'
 import { ActorName } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
-import { LinkTo } from '../../components/links.tsx'
 import { NotFound, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
@@ -55,25 +54,12 @@ interface FormProps {
 }
 
 function Form({ settings, canEdit, canReveal, last }: FormProps) {
-  const { ws } = useParams({ from: '/w/$ws' })
   const editor = useSettingsEditor(settings, { canEdit, canReveal })
   return (
     <EditorContext value={editor}>
       <Page
         title={`Settings of ${settings.name}`}
-        breadcrumbs={
-          <Breadcrumbs>
-            {[
-              <LinkTo key="all" to="/w/$ws/deployments" params={{ ws }}>
-                Deployments
-              </LinkTo>,
-              <LinkTo key="one" to="/w/$ws/deployments/$id" params={{ ws, id: settings.id }}>
-                {settings.name}
-              </LinkTo>,
-              'Settings',
-            ]}
-          </Breadcrumbs>
-        }
+        breadcrumbs={<Breadcrumbs deployment={settings} here="Settings" />}
         description={last && <LastChange edit={last} />}
       >
         {settings.status === 'AWAITING_DELETE' ? (
