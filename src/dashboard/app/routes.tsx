@@ -78,11 +78,7 @@ const pages = [
   page('/deployments/$id', () => import('../pages/deployment/deployment-page.tsx')),
   page('/deployments/$id/settings', () => import('../pages/settings/settings-page.tsx')),
   page('/deployments/$id/compare', () => import('../pages/compare/compare-page.tsx'), compareSearch),
-  page(
-    '/deployments/$id/revisions/$revisionId',
-    () => import('../pages/revision/revision-page.tsx'),
-    revisionSearch,
-  ),
+  page('/deployments/$id/revisions/$revisionId', () => import('../pages/revision/revision-page.tsx'), revisionSearch),
   page('/activity', () => import('../pages/activity/activity-page.tsx'), activitySearch),
   page('/listeners', () => import('../pages/listeners/listeners-page.tsx')),
   page('/integrations', () => import('../pages/integrations/integrations-page.tsx')),

@@ -4,7 +4,7 @@
  */
 import { useEffect, useRef, useState } from 'react'
 import { useClient } from 'urql'
-import { useDeploymentRefresh } from '../../components/use-deployment-refresh.ts'
+import { useDeploymentRefresh } from '../../components/refresh.ts'
 import { olderQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
 
 interface Older {

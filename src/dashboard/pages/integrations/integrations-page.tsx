@@ -5,7 +5,7 @@ import { graphql } from '../../api/graphql.ts'
 import { useHasRole } from '../../components/me.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
-import { useRefresh } from '../../components/use-refresh.ts'
+import { useRefresh } from '../../components/refresh.ts'
 import { Connect } from './connect.tsx'
 import { IntegrationCard, integrationFragment } from './integration-card.tsx'
 

@@ -1,0 +1,94 @@
+/** When pages read their data again: after events, after changes of a deployment, and at an interval. */
+import { useEffect, useRef } from 'react'
+import { useSubscription } from 'urql'
+import { graphql, type VariablesOf } from '../api/graphql.ts'
+import { watchDeployments } from './live-deployments.ts'
+
+/** The returned function runs `again` after a pause, once for all calls until then. A hidden tab waits until it is visible. */
+function useThrottled(again: () => unknown, ms: number): { readonly current: () => void } {
+  const latest = useRef(again)
+  latest.current = again
+  const report = useRef(() => {})
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let isDue = false
+    const run = () => {
+      timer = undefined
+      if (!isDue || document.visibilityState === 'hidden') return
+      isDue = false
+      latest.current()
+    }
+    report.current = () => {
+      isDue = true
+      timer ??= setTimeout(run, ms)
+    }
+    document.addEventListener('visibilitychange', run)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', run)
+    }
+  }, [ms])
+  return report
+}
+
+const eventsSubscription = graphql(`
+  subscription ActivityNews($after: String, $types: [String!], $deploymentId: ID) {
+    events(after: $after, types: $types, deploymentId: $deploymentId) {
+      cursor
+    }
+  }
+`)
+
+const EVENTS_INTERVAL_MS = 1_000
+const DEPLOYMENT_INTERVAL_MS = 250
+
+/** Reloads a list at new events. `again`: null turns the subscription off. */
+export function useNewEvents(
+  { types, deploymentId }: Pick<VariablesOf<typeof eventsSubscription>, 'types' | 'deploymentId'>,
+  again: (() => void) | null,
+): void {
+  const report = useThrottled(() => again?.(), EVENTS_INTERVAL_MS)
+  const variables = { after: null, types, deploymentId }
+  const [{ data }] = useSubscription({ query: eventsSubscription, variables, pause: again === null })
+  const cursor = data?.events.cursor
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs at each event
+  useEffect(() => {
+    if (cursor !== undefined) report.current()
+  }, [cursor])
+}
+
+/** Reloads a page's data when its deployment changes. */
+export function useDeploymentRefresh(deploymentId: string, again: () => unknown): void {
+  const report = useThrottled(again, DEPLOYMENT_INTERVAL_MS)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `report` is a ref
+  useEffect(
+    () =>
+      watchDeployments(({ deploymentIds }) => {
+        if (deploymentIds.length === 0 || deploymentIds.includes(deploymentId)) report.current()
+      }),
+    [deploymentId],
+  )
+}
+
+/** Reloads data that has no events at an interval, in visible tabs only. */
+export function useRefresh(again: (options: { requestPolicy: 'network-only' }) => void, ms: number): void {
+  useEffect(() => {
+    const read = () => document.visibilityState === 'visible' && again({ requestPolicy: 'network-only' })
+    const timer = setInterval(read, ms)
+    document.addEventListener('visibilitychange', read)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', read)
+    }
+  }, [again, ms])
+}
+
+/**
+ * Keeps the last value while it is read again. A write invalidates parts of the cache, and open pages and dialogs must
+ * not vanish. `now`: the current value; null or undefined while it is not loaded.
+ */
+export function useLastValue<T extends { id: string }>(id: string, now: T | null | undefined): T | null {
+  const kept = useRef<T | null>(null)
+  if (now?.id === id) kept.current = now
+  return kept.current?.id === id ? kept.current : null
+}
