@@ -10,6 +10,7 @@ import {
   subscriptionExchange,
   type TypedDocumentNode,
 } from '@urql/core'
+import { createContext, useContext } from 'react'
 import { createCache } from './cache.ts'
 import { type Problem, problemOf } from './problem.ts'
 import { sessionExpired, sessionHeaders } from './session.ts'
@@ -28,6 +29,10 @@ export interface Api {
   ): () => void
   close(): void
 }
+
+export const ApiContext = createContext<Api | null>(null)
+/** The workspace's `Api`. urql's own context holds the client with the cache. */
+export const useApi = (): Api => useContext(ApiContext)!
 
 export function createApi(workspace: string): Api {
   const socket = createSocket(workspace)

@@ -3,8 +3,8 @@
  * A broken subscription resumes after its last `cursor`, if its document has `$after` and selects `cursor`.
  */
 import { type Client, createClient } from 'graphql-ws'
-import { setConnectionState } from './connection.ts'
 import { sessionExpired, sessionHeaders } from './session.ts'
+import { createStore, useStore } from './store.ts'
 
 /** Backoff between attempts: it doubles from the minimum to the maximum. */
 const RETRY_MIN_MS = 500
@@ -19,6 +19,16 @@ const FORBIDDEN_CLOSE_CODE = 4403
 
 /** Errors after which the subscription is retried. */
 const RESUMABLE = ['STREAM_OVERFLOW', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL']
+
+/** idle: no subscription is open. lost: the connection broke or failed, and is retried. */
+type ConnectionState = 'idle' | 'connecting' | 'live' | 'lost'
+
+const connection = createStore<{ state: ConnectionState; since: number }>({ state: 'idle', since: Date.now() })
+export const useConnection = () => useStore(connection)
+
+function setConnectionState(state: ConnectionState): void {
+  if (connection.get().state !== state) connection.set({ state, since: Date.now() })
+}
 
 export interface StreamError {
   message: string

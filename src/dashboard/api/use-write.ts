@@ -4,7 +4,7 @@
  */
 import { useCallback, useMemo, useState } from 'react'
 import { type AnyVariables, type Client, gql, type TypedDocumentNode, useClient } from 'urql'
-import { useApi } from './api-context.tsx'
+import { useApi } from './client.ts'
 import { graphql } from './graphql.ts'
 import { createProblem, type Problem, problemOf } from './problem.ts'
 import type { introspection } from './schema-types.d.ts'

@@ -3,11 +3,12 @@ import { ActionIcon, Group, Menu, Stack, Text, Tooltip, useMantineColorScheme } 
 import { IconDeviceDesktop, IconDots, IconLogout, IconMoon, IconSun } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { signOut } from '../api/session.ts'
+import { useConnection } from '../api/socket.ts'
 import { ActorName } from '../components/actor-name.tsx'
 import icon from '../components/icon.svg'
 import { NavLinkTo } from '../components/links.tsx'
-import type { Me } from '../components/me.tsx'
-import { ConnectionStatus } from './connection-status.tsx'
+import type { Me } from '../components/me.ts'
+import { Elapsed } from '../components/time.tsx'
 import classes from './navigation.module.css'
 import { PAGES } from './pages.ts'
 import { PaletteButton } from './palette.tsx'
@@ -93,5 +94,24 @@ function SignedInActor({ me }: { me: Me | null }) {
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
+  )
+}
+
+/** Shows whether the page is live, and announces when it is not. */
+function ConnectionStatus() {
+  const { state, since } = useConnection()
+  return (
+    <Group gap={8} px={8} wrap="nowrap" role="status">
+      <span className={classes.light} data-state={state} />
+      <Text size="xs" c="dimmed">
+        {state === 'live' && 'Live'}
+        {(state === 'idle' || state === 'connecting') && 'Connecting…'}
+        {state === 'lost' && (
+          <>
+            Connection lost for <Elapsed since={new Date(since).toISOString()} />, trying again
+          </>
+        )}
+      </Text>
+    </Group>
   )
 }

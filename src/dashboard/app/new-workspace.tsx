@@ -3,8 +3,7 @@ import { Text, TextInput } from '@mantine/core'
 import { graphql } from '../api/graphql.ts'
 import { useWrite } from '../api/use-write.ts'
 import { Dialog } from '../components/action-menu.tsx'
-import { DialogForm } from '../components/dialog-form.tsx'
-import { useFields } from '../components/use-fields.ts'
+import { DialogForm, useFields } from '../components/dialog-form.tsx'
 
 const createMutation = graphql(`
   mutation NewWorkspace($input: CreateWorkspaceInput!) {

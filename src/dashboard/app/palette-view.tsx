@@ -9,7 +9,7 @@ import { useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
 import { stateOf } from '../components/labels.ts'
-import { useMe } from '../components/me.tsx'
+import { useMe } from '../components/me.ts'
 import { PAGES } from './pages.ts'
 
 const [store, actions] = createSpotlight()

@@ -2,7 +2,7 @@
  * All pages and their addresses. A page's code is loaded when it is first opened.
  * The page's own `search.ts` reads the query string.
  */
-import { createRootRoute, createRoute, redirect } from '@tanstack/react-router'
+import { createRootRoute, createRoute, Outlet, redirect } from '@tanstack/react-router'
 import { isSignedIn } from '../api/session.ts'
 import { activitySearch } from '../pages/activity/search.ts'
 import { compareSearch } from '../pages/compare/search.ts'
@@ -12,10 +12,18 @@ import { oauthSearch } from '../pages/oauth/search.ts'
 import { revisionSearch } from '../pages/revision/search.ts'
 import { Home } from './home.tsx'
 import { lazyPage } from './lazy-page.tsx'
-import { RootLayout } from './root-layout.tsx'
 import { WorkspaceLayout } from './workspace-layout.tsx'
 
-const root = createRootRoute({ component: RootLayout })
+const root = createRootRoute({
+  component: () => (
+    <>
+      <a className="skip-link" href="#page">
+        Skip to content
+      </a>
+      <Outlet />
+    </>
+  ),
+})
 
 /** Redirects to the sign-in page, which leads back. */
 function mustBeSignedIn({ location }: { location: { href: string } }): void {

@@ -3,17 +3,16 @@ import { Alert, AppShell, Burger, Container, Group } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Outlet, useLocation, useParams } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
-import { type CombinedError, Provider, useQuery } from 'urql'
-import { ApiProvider } from '../api/api-context.tsx'
-import { createApi } from '../api/client.ts'
+import { type CombinedError, Provider, useQuery, useSubscription } from 'urql'
+import { ApiContext, createApi } from '../api/client.ts'
 import { problemOf } from '../api/problem.ts'
 import { useSession } from '../api/session.ts'
 import { LinkTo } from '../components/links.tsx'
-import { MeProvider, meQuery } from '../components/me.tsx'
+import { deploymentsChangedSubscription, notifyWatchers } from '../components/live-deployments.ts'
+import { MeContext, meQuery } from '../components/me.ts'
 import { NotFound, PageError } from '../components/page.tsx'
 import { useRefresh } from '../components/refresh.ts'
-import { rememberWorkspace } from './last-workspace.ts'
-import { LiveUpdates } from './live-updates.tsx'
+import { rememberWorkspace } from './home.tsx'
 import { Brand, Navigation } from './navigation.tsx'
 import { OwnerPrompt } from './owner-prompt.tsx'
 import { Palette } from './palette.tsx'
@@ -29,11 +28,11 @@ export function WorkspaceLayout() {
   useEffect(() => () => api.close(), [api])
   if (!session) return null
   return (
-    <ApiProvider api={api}>
+    <ApiContext value={api}>
       <Provider value={api.client}>
         <Shell key={ws} workspace={ws} />
       </Provider>
-    </ApiProvider>
+    </ApiContext>
   )
 }
 
@@ -78,7 +77,7 @@ function Shell({ workspace }: { workspace: string }) {
           ) : error && !there ? (
             <PageError error={error} retry={() => again({ requestPolicy: 'network-only' })} />
           ) : (
-            <MeProvider me={data?.me ?? null}>
+            <MeContext value={data?.me ?? null}>
               {overload && (
                 <Alert color="yellow" mb="md" role="status">
                   {overload.message} Until the load drops, builds start one at a time.
@@ -87,7 +86,7 @@ function Shell({ workspace }: { workspace: string }) {
               {data?.me.apiKey?.owner === null && <OwnerPrompt key={data.me.apiKey.id} apiKeyId={data.me.apiKey.id} />}
               <Outlet />
               <Palette />
-            </MeProvider>
+            </MeContext>
           )}
         </Container>
         {there && <LiveUpdates />}
@@ -99,3 +98,13 @@ function Shell({ workspace }: { workspace: string }) {
 /** Whether the caller has no access to the workspace. */
 const isForeign = (error: CombinedError) =>
   ['FORBIDDEN', 'NOT_FOUND', 'VALIDATION_FAILED'].includes(problemOf(error).code)
+
+/** Subscribes to the workspace's deployment changes, for all pages (components/live-deployments.ts). */
+function LiveUpdates() {
+  const [{ data }] = useSubscription({ query: deploymentsChangedSubscription, variables: { after: null } })
+  const change = data?.deploymentsChanged
+  useEffect(() => {
+    if (change) notifyWatchers(change)
+  }, [change])
+  return null
+}

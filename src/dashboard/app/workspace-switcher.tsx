@@ -6,7 +6,7 @@ import { useNavigate, useParams } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
-import type { Me } from '../components/me.tsx'
+import type { Me } from '../components/me.ts'
 import classes from './navigation.module.css'
 
 const NewWorkspace = lazy(() => import('./new-workspace.tsx'))

@@ -1,11 +1,24 @@
 /** The content of a dialog that does one thing: a question or fields, the error, and the buttons. */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core'
+import { type UseFormInput, type UseFormReturnType, useForm } from '@mantine/form'
 import { type ReactNode, useState } from 'react'
 import { asFieldError, fieldError, formError, type Problem } from '../api/problem.ts'
 import { type Command, type InputOf, useCommand } from '../api/use-write.ts'
 import type { ActionDialog } from './action-menu.tsx'
 import { Form } from './form.tsx'
-import type { Fields } from './use-fields.ts'
+import { INPUT_FIELDS } from './input-fields.ts'
+
+export type Fields<Values extends object = Record<string, unknown>> = UseFormReturnType<Values>
+
+/** The fields of a form for a mutation's input. `getInputProps` limits texts to the length that the server takes.
+ * `input`: the name of the input's type. Fields of the form have the names of its fields. */
+export const useFields = <Values extends object>(input: string, options: UseFormInput<Values>): Fields<Values> =>
+  useForm<Values>({
+    // an error stays until the next submit
+    clearInputErrorOnChange: false,
+    enhanceGetInputProps: ({ field }) => ({ maxLength: INPUT_FIELDS[input]![String(field)]?.maxLength }),
+    ...options,
+  })
 
 interface DialogFormProps<Value> {
   /** the button's label, such as "Roll back" */

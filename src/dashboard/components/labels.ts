@@ -72,6 +72,26 @@ export const SOURCE_LABELS: Record<DeploymentSource, string> = {
 export const isOpen = (status: RevisionStatus): boolean =>
   ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'].includes(status)
 
+interface ServingInput {
+  status: string
+  serving: boolean
+  health: { ready: number; desired: number; observedAt: string | null } | null
+  activeRevision: object | null
+  latestRevision: { status: RevisionStatus } | null
+}
+
+/** What serves a deployment now: a label, with ready and desired replicas. */
+export function servingState({ status, serving, health, activeRevision, latestRevision: latest }: ServingInput): State {
+  if (status === 'AWAITING_DELETE') return { label: 'Being deleted', tone: 'quiet' }
+  if (!activeRevision) return { label: latest && isOpen(latest.status) ? 'Nothing yet' : 'Nothing', tone: 'quiet' }
+  const replicas = health && health.desired > 1 ? ` ${health.ready}/${health.desired}` : ''
+  if (status === 'UNKNOWN') return { label: 'Unknown', tone: 'waiting' }
+  if (!serving)
+    return { label: health?.observedAt && health.ready > 0 ? 'Not observed' : `Down${replicas}`, tone: 'bad' }
+  if (health && health.ready < health.desired) return { label: `Degraded${replicas}`, tone: 'waiting' }
+  return { label: `Serving${replicas}`, tone: 'good' }
+}
+
 /**
  * The last two parts of a repository's URL, such as `acme/agents`. The parts before (a group or folder) are mostly the
  * same.

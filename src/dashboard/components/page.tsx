@@ -3,8 +3,8 @@ import { Alert, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/cor
 import { IconAlertTriangle, IconCompass, IconPlugConnectedX } from '@tabler/icons-react'
 import { type ReactNode, useEffect, useRef } from 'react'
 import type { CombinedError } from 'urql'
-import { useConnection } from '../api/connection.ts'
 import { isNotFound, isTransient, type Problem, problemOf } from '../api/problem.ts'
+import { useConnection } from '../api/socket.ts'
 
 interface PageProps {
   title: string
@@ -124,4 +124,21 @@ export function Loading({ rows = 6 }: { rows?: number }) {
       ))}
     </Stack>
   )
+}
+
+interface QueryViewProps<Data> {
+  /** the first two results of `useQuery` */
+  query: readonly [
+    { data?: Data; error?: CombinedError; fetching: boolean },
+    (options?: { requestPolicy: 'network-only' }) => void,
+  ]
+  waiting?: ReactNode
+  children: (data: Data) => ReactNode
+}
+
+/** Shows a query's loading state, error or data. Old data stays visible during a reload. */
+export function QueryView<Data>({ query: [{ data, error }, again], waiting, children }: QueryViewProps<Data>) {
+  if (data) return children(data)
+  if (error) return <PageError error={error} retry={() => again({ requestPolicy: 'network-only' })} />
+  return waiting ?? <Loading />
 }

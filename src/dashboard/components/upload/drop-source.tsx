@@ -1,9 +1,11 @@
 /** The drop zone and file pickers for a source folder or tarball. */
-import { Button, FileButton, Group, Stack, Text } from '@mantine/core'
+import { Button, FileButton, Group, Progress, Stack, Text } from '@mantine/core'
+import '@mantine/core/styles/Progress.css'
 import { IconFolderUp } from '@tabler/icons-react'
 import { type ChangeEvent, type DragEvent, useRef, useState } from 'react'
 import { chosenSource, droppedSource, type Source } from './source.ts'
 import classes from './upload.module.css'
+import type { UploadProgress } from './use-upload.ts'
 
 interface DropSourceProps {
   source: Source | null
@@ -81,5 +83,19 @@ export function DropSource({ source, onSource }: DropSourceProps) {
         )}
       </Stack>
     </div>
+  )
+}
+
+const LABELS = { packing: 'Packing the source…', uploading: 'Sending the source…' } as const
+
+/** The progress of an upload. */
+export function UploadStatus({ sending: { doing, sent } }: { sending: NonNullable<UploadProgress> }) {
+  return (
+    <Stack gap={4} role="status" miw={160}>
+      <Text size="sm" c="dimmed">
+        {LABELS[doing]}
+      </Text>
+      {sent !== undefined && <Progress value={sent * 100} size="sm" aria-label="Sent" />}
+    </Stack>
   )
 }

@@ -5,7 +5,7 @@ import { useNavigate, useParams } from '@tanstack/react-router'
 import { ActionMenu } from '../../components/action-menu.tsx'
 import { redeployVerb } from '../../components/action-target.ts'
 import { isOpen } from '../../components/labels.ts'
-import { useHasRole } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.ts'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 
 interface RevisionMenuProps {

@@ -6,9 +6,8 @@ import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { Copy } from '../../components/copy.tsx'
-import { Loading } from '../../components/page.tsx'
+import { Loading, QueryView } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
-import { QueryView } from '../../components/query.tsx'
 
 const repositoriesQuery = graphql(`
   query Repositories($id: ID!, $search: String, $after: String) {

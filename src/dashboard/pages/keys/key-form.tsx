@@ -4,9 +4,8 @@ import { useQuery } from 'urql'
 import type { VariablesOf } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
 import { useUncachedWrite } from '../../api/use-write.ts'
-import { DialogForm } from '../../components/dialog-form.tsx'
-import { useMe } from '../../components/me.tsx'
-import { useFields } from '../../components/use-fields.ts'
+import { DialogForm, useFields } from '../../components/dialog-form.tsx'
+import { useMe } from '../../components/me.ts'
 import { createKeyMutation, listenersQuery } from './documents.ts'
 
 type Role = VariablesOf<typeof createKeyMutation>['input']['role']

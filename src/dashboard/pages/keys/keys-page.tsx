@@ -1,6 +1,6 @@
 /** `/w/$ws/keys`: sessions (the user's own, or all for admins) and, for admins, API keys. */
 import { Stack } from '@mantine/core'
-import { useHasRole } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.ts'
 import { Page } from '../../components/page.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { Sessions } from './sessions.tsx'

@@ -1,8 +1,7 @@
 /** The dialog that changes a listener's namespaces. It does not overwrite another user's change. */
 import { useState } from 'react'
 import { useCommand } from '../../api/use-write.ts'
-import { DialogForm } from '../../components/dialog-form.tsx'
-import { useFields } from '../../components/use-fields.ts'
+import { DialogForm, useFields } from '../../components/dialog-form.tsx'
 import { Namespaces, namespacesError } from './namespaces.tsx'
 
 interface EditNamespacesProps {

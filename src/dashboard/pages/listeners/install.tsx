@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { useUncachedWrite } from '../../api/use-write.ts'
 import { Copy } from '../../components/copy.tsx'
-import { useHasRole } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.ts'
 import classes from './listeners.module.css'
 
 const keyMutation = graphql(`

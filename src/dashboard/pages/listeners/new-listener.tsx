@@ -1,8 +1,7 @@
 /** The dialog that registers a listener. Its card then shows the installation steps. */
 import { TextInput } from '@mantine/core'
 import { useCommand } from '../../api/use-write.ts'
-import { DialogForm } from '../../components/dialog-form.tsx'
-import { useFields } from '../../components/use-fields.ts'
+import { DialogForm, useFields } from '../../components/dialog-form.tsx'
 import { Namespaces, namespacesError } from './namespaces.tsx'
 
 export function NewListener({ onClose }: { onClose(): void }) {

@@ -2,7 +2,7 @@
 import { Code, Group, Paper, SegmentedControl, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Copy } from '../../components/copy.tsx'
-import { useMe } from '../../components/me.tsx'
+import { useMe } from '../../components/me.ts'
 import { curlCommand, graphqlMutation } from './api-request.ts'
 import type { Draft } from './draft.ts'
 import classes from './new-deployment.module.css'

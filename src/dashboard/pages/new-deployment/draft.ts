@@ -1,6 +1,6 @@
 /** The form's values, and the API input made from them. */
 import type { graphql } from '../../api/graphql.ts'
-import type { Fields } from '../../components/use-fields.ts'
+import type { Fields } from '../../components/dialog-form.tsx'
 
 type Input = ReturnType<typeof graphql.scalar<'CreateDeploymentInput'>>
 

@@ -3,7 +3,7 @@ import { NativeSelect, Stack } from '@mantine/core'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { useMe } from '../../components/me.tsx'
+import { useMe } from '../../components/me.ts'
 import { type PartProps, suggestName } from './draft.ts'
 import { Field } from './more-fields.tsx'
 

@@ -3,9 +3,8 @@ import { Stack, Text, TextInput } from '@mantine/core'
 import { IconPencil, IconStar, IconTrash } from '@tabler/icons-react'
 import { useCommand } from '../../api/use-write.ts'
 import { ActionMenu } from '../../components/action-menu.tsx'
-import { confirmation, DialogForm } from '../../components/dialog-form.tsx'
-import { useHasRole } from '../../components/me.tsx'
-import { useFields } from '../../components/use-fields.ts'
+import { confirmation, DialogForm, useFields } from '../../components/dialog-form.tsx'
+import { useHasRole } from '../../components/me.ts'
 import { accountLabel, type Token } from './documents.ts'
 
 export function AccountActions({ token }: { token: Token }) {

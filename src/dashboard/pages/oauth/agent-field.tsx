@@ -3,7 +3,7 @@ import { Autocomplete, type AutocompleteProps } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
 import { INPUT_FIELDS } from '../../components/input-fields.ts'
-import { useHasRole } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.ts'
 
 const agentsQuery = graphql(`
   query KnownAgents($isAdmin: Boolean!) {

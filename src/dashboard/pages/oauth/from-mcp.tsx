@@ -1,8 +1,7 @@
 /** Creates a provider from an MCP server: our server reads its metadata and registers a client. */
 import { TextInput } from '@mantine/core'
 import { useCommand } from '../../api/use-write.ts'
-import { DialogForm } from '../../components/dialog-form.tsx'
-import { useFields } from '../../components/use-fields.ts'
+import { DialogForm, useFields } from '../../components/dialog-form.tsx'
 
 const FIELDS = [
   { field: 'mcpServerUrl', label: 'MCP endpoint URL', placeholder: 'https://mcp.example.com/mcp' },

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { useCommand } from '../../api/use-write.ts'
 import { ActionMenu } from '../../components/action-menu.tsx'
 import { DialogForm } from '../../components/dialog-form.tsx'
-import { useHasRole } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.ts'
 import type { Provider } from './documents.ts'
 import { ProviderForm } from './provider-form.tsx'
 

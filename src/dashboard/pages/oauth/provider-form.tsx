@@ -3,8 +3,7 @@ import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core'
 import '@mantine/core/styles/PasswordInput.css'
 import { useState } from 'react'
 import { useCommand } from '../../api/use-write.ts'
-import { DialogForm } from '../../components/dialog-form.tsx'
-import { useFields } from '../../components/use-fields.ts'
+import { DialogForm, useFields } from '../../components/dialog-form.tsx'
 import type { Provider } from './documents.ts'
 
 const METHODS = [

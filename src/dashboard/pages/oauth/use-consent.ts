@@ -1,6 +1,6 @@
 /** Waits for the user's consent at the provider, by long poll. */
 import { useEffect, useState } from 'react'
-import { useApi } from '../../api/api-context.tsx'
+import { useApi } from '../../api/client.ts'
 import { graphql } from '../../api/graphql.ts'
 import { isTransient, problemOf } from '../../api/problem.ts'
 

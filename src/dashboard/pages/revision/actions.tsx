@@ -8,7 +8,7 @@ import { type ActionTarget, redeployVerb, type TargetRevision } from '../../comp
 import { interruptDialog } from '../../components/interrupt-dialog.tsx'
 import { isOpen } from '../../components/labels.ts'
 import { ButtonTo } from '../../components/links.tsx'
-import { useHasRole } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.ts'
 import { redeployDialog } from '../../components/redeploy-dialog.tsx'
 
 export function Actions({ deployment, revision }: { deployment: ActionTarget; revision: TargetRevision }) {

@@ -1,10 +1,8 @@
 /** The source field of an uploaded deployment. A dropped folder or tarball uploads immediately; saving uses it. */
 import { Input, Stack, Text } from '@mantine/core'
-import '@mantine/core/styles/Progress.css'
 import { useState } from 'react'
-import { DropSource } from '../../components/upload/drop-source.tsx'
+import { DropSource, UploadStatus } from '../../components/upload/drop-source.tsx'
 import type { Source } from '../../components/upload/source.ts'
-import { UploadStatus } from '../../components/upload/upload-status.tsx'
 import { useUpload } from '../../components/upload/use-upload.ts'
 import type { Field } from './fields.ts'
 import { UPLOADING } from './inputs.ts'

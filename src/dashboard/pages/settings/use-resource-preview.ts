@@ -1,7 +1,7 @@
 /** Asks the server to evaluate the edited resources: only the server knows the defaults and which values fit together. */
 import { useDebouncedValue } from '@mantine/hooks'
 import { useEffect, useState } from 'react'
-import { useApi } from '../../api/api-context.tsx'
+import { useApi } from '../../api/client.ts'
 import type { Problem } from '../../api/problem.ts'
 import { type EffectiveResources, effectiveResourcesQuery, type Settings } from './documents.ts'
 import type { Edits } from './edits.ts'

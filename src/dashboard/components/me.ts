@@ -1,5 +1,5 @@
 /** The signed-in user. Pages hide actions that the user's role does not allow. */
-import { createContext, type ReactNode, useContext } from 'react'
+import { createContext, useContext } from 'react'
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { actorFragment } from './actor-name.tsx'
 
@@ -40,14 +40,9 @@ export const meQuery = graphql(
 export type Me = ResultOf<typeof meQuery>['me']
 
 const RANKS = ['viewer', 'deployer', 'admin'] as const
-const Context = createContext<Me | null>(null)
-
-/** `me`: null while loading; then no action is allowed. */
-export function MeProvider({ me, children }: { me: Me | null; children: ReactNode }) {
-  return <Context value={me}>{children}</Context>
-}
-
-export const useMe = (): Me | null => useContext(Context)
+/** null while loading; then no action is allowed */
+export const MeContext = createContext<Me | null>(null)
+export const useMe = (): Me | null => useContext(MeContext)
 
 /** Whether the user has at least this role: `{useHasRole('deployer') && <Button …>}`. The server checks it too. */
 export function useHasRole(least: (typeof RANKS)[number]): boolean {
