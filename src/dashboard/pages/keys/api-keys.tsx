@@ -2,16 +2,52 @@
 import { Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
-import { type FragmentOf, readFragment } from '../../api/graphql.ts'
+import { type FragmentOf, graphql, readFragment } from '../../api/graphql.ts'
 import { actorFragment } from '../../components/actor-name.tsx'
 import { useMe } from '../../components/me.ts'
 import { QueryView } from '../../components/page.tsx'
 import { useNewEvents } from '../../components/refresh.ts'
 import { TimeAgo } from '../../components/time.tsx'
 import { CreateKey } from './create-key.tsx'
-import { keyFragment, keysQuery } from './documents.ts'
 import { Rows, Section } from './list.tsx'
 import { EndButton, isEnded, Row } from './row.tsx'
+
+const keyFragment = graphql(`
+  fragment KeyRow on ApiKey {
+    id
+    name
+    owner
+    prefix
+    role
+    secretsRead
+    organizationWide
+    listenerId
+    agentId
+    createdBy
+    createdAt
+    lastUsedAt
+    expiresAt
+    revokedAt
+  }
+`)
+
+const keysQuery = graphql(
+  `
+    query ApiKeys($after: String) {
+      apiKeys(first: 50, after: $after) {
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+        nodes {
+          id
+          ...KeyRow
+        }
+      }
+    }
+  `,
+  [keyFragment],
+)
 
 const EVENT_TYPES = ['api_key.*']
 

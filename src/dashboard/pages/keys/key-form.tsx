@@ -1,12 +1,36 @@
 /** The form for a new API key: name, role and expiry. */
 import { Checkbox, NativeSelect, type NativeSelectProps, TextInput } from '@mantine/core'
 import { useQuery } from 'urql'
-import type { VariablesOf } from '../../api/graphql.ts'
+import { graphql, type VariablesOf } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
 import { useUncachedWrite } from '../../api/use-write.ts'
 import { DialogForm, useFields } from '../../components/dialog-form.tsx'
 import { useMe } from '../../components/me.ts'
-import { createKeyMutation, listenersQuery } from './documents.ts'
+
+const listenersQuery = graphql(`
+  query ListenersForKeys {
+    listeners(first: 100) {
+      nodes {
+        id
+        computeId
+      }
+    }
+  }
+`)
+
+const createKeyMutation = graphql(`
+  mutation CreateApiKey($input: CreateApiKeyInput!) {
+    createApiKey(input: $input) {
+      __typename
+      ... on CreateApiKeySuccess {
+        apiKey {
+          id
+        }
+        key
+      }
+    }
+  }
+`)
 
 type Role = VariablesOf<typeof createKeyMutation>['input']['role']
 

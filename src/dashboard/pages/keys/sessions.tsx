@@ -2,15 +2,51 @@
 import { Badge, Button } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
-import { type FragmentOf, readFragment } from '../../api/graphql.ts'
+import { type FragmentOf, graphql, readFragment } from '../../api/graphql.ts'
 import { signOut } from '../../api/session.ts'
-import { ActorName } from '../../components/actor-name.tsx'
+import { ActorName, actorFragment } from '../../components/actor-name.tsx'
 import { QueryView } from '../../components/page.tsx'
 import { useNewEvents } from '../../components/refresh.ts'
 import { TimeAgo } from '../../components/time.tsx'
-import { sessionFragment, sessionsQuery } from './documents.ts'
 import { Rows, Section } from './list.tsx'
 import { END_BUTTON, EndButton, isEnded, Row } from './row.tsx'
+
+const sessionFragment = graphql(
+  `
+    fragment SessionRow on Session {
+      id
+      current
+      role
+      organizationWide
+      createdAt
+      lastUsedAt
+      expiresAt
+      endedAt
+      actor {
+        ...ActorName
+      }
+    }
+  `,
+  [actorFragment],
+)
+
+const sessionsQuery = graphql(
+  `
+    query Sessions($after: String) {
+      sessions(first: 50, after: $after) {
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+        nodes {
+          id
+          ...SessionRow
+        }
+      }
+    }
+  `,
+  [sessionFragment],
+)
 
 /** Events that start or end sessions. */
 const EVENT_TYPES = ['session.*', 'api_key.revoked']

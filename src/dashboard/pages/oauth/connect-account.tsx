@@ -1,14 +1,15 @@
 /** The dialog that connects an account: provider, scopes and agent, then consent at the provider. */
 import { Alert, Button, Group, Loader, NativeSelect, Stack, TagsInput, Text } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useQuery } from 'urql'
+import { useApi } from '../../api/client.ts'
 import { graphql } from '../../api/graphql.ts'
+import { isTransient, problemOf } from '../../api/problem.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { DialogForm, useFields } from '../../components/dialog-form.tsx'
 import { AgentField } from './agent-field.tsx'
 import { providersQuery } from './documents.ts'
-import { useConsent } from './use-consent.ts'
 
 const authenticateMutation = graphql(`
   mutation Authenticate($input: AuthenticateInput!) {
@@ -21,6 +22,14 @@ const authenticateMutation = graphql(`
           url
         }
       }
+    }
+  }
+`)
+
+const authorizationQuery = graphql(`
+  query Authorization($id: ID!) {
+    authorization(id: $id, timeoutSeconds: 20) {
+      status
     }
   }
 `)
@@ -124,4 +133,32 @@ function Consent({
       </Group>
     </Stack>
   )
+}
+
+/** pause after an error, for example while the server is down */
+const RETRY_MS = 2_000
+
+/** Waits for the user's consent at the provider, by long poll. Returns the error for users; null while waiting. */
+function useConsent(authId: string, onConnected: () => void): string | null {
+  const { uncached } = useApi()
+  const [wrong, setWrong] = useState<string | null>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the callback may change with each render
+  useEffect(() => {
+    let over = false
+    const wait = async () => {
+      while (!over) {
+        const { data, error } = await uncached.query(authorizationQuery, { id: authId }).toPromise()
+        if (over) return
+        const found = error && problemOf(error)
+        if (found && !isTransient(found)) return setWrong(found.message)
+        if (data?.authorization.status === 'completed') return onConnected()
+        if (!data) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
+    }
+    void wait()
+    return () => {
+      over = true
+    }
+  }, [uncached, authId])
+  return wrong
 }

@@ -1,9 +1,9 @@
-/** The form for a new or changed provider. */
+/** The forms for a new or changed provider. */
 import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core'
 import '@mantine/core/styles/PasswordInput.css'
 import { useState } from 'react'
 import { useCommand } from '../../api/use-write.ts'
-import { DialogForm, useFields } from '../../components/dialog-form.tsx'
+import { DialogForm, type Fields, useFields } from '../../components/dialog-form.tsx'
 import type { Provider } from './documents.ts'
 
 const METHODS = [
@@ -25,13 +25,20 @@ const valuesOf = (provider: Provider | null) => ({
 })
 type Values = ReturnType<typeof valuesOf>
 
-const TEXT_FIELDS = [
+const NAMES = [
   { field: 'name', label: 'Name', placeholder: 'Acme' },
   { field: 'providerId', label: 'Id', placeholder: 'acme', description: 'Used in API calls. Can’t be changed.' },
+]
+const MCP_FIELDS = [
+  { field: 'mcpServerUrl', label: 'MCP endpoint URL', placeholder: 'https://mcp.example.com/mcp' },
+  ...NAMES,
+]
+const TEXT_FIELDS = [
+  ...NAMES,
   { field: 'authUrl', label: 'Authorization URL', placeholder: 'https://login.example.com/authorize' },
   { field: 'tokenUrl', label: 'Token URL', placeholder: 'https://login.example.com/token' },
   { field: 'clientId', label: 'Client id', placeholder: '' },
-] as const
+]
 
 /** Only the changed fields, so that other users' changes stay. */
 const changesOf = (values: Values, start: Values): Partial<Values> =>
@@ -66,17 +73,7 @@ export function ProviderForm({ provider, onClose }: ProviderFormProps) {
       }
       onClose={onClose}
     >
-      {TEXT_FIELDS.map(({ field, ...texts }) => (
-        <TextInput
-          key={field}
-          {...texts}
-          {...fields.getInputProps(field)}
-          disabled={field === 'providerId' && provider !== null}
-          required
-          withAsterisk={false}
-          data-autofocus={field === 'name' || undefined}
-        />
-      ))}
+      <TextFields texts={TEXT_FIELDS} fields={fields} disabled={provider ? 'providerId' : undefined} />
       <NativeSelect label="Client authentication" data={METHODS} {...fields.getInputProps('tokenEndpointAuthMethod')} />
       {values.tokenEndpointAuthMethod !== 'none' && (
         <PasswordInput
@@ -94,3 +91,44 @@ export function ProviderForm({ provider, onClose }: ProviderFormProps) {
     </DialogForm>
   )
 }
+
+/** Creates a provider from an MCP server: our server reads its metadata and registers a client. */
+export function FromMcp({ onClose }: { onClose(): void }) {
+  const fields = useFields('DiscoverMcpProviderInput', {
+    initialValues: { mcpServerUrl: '', name: '', providerId: '' },
+  })
+  const discover = useCommand('discoverMcpProvider')
+  return (
+    <DialogForm
+      verb="Register client"
+      fields={fields}
+      uniqueField="providerId"
+      onSubmit={() => discover(fields.values)}
+      onClose={onClose}
+    >
+      <TextFields texts={MCP_FIELDS} fields={fields} />
+    </DialogForm>
+  )
+}
+
+interface TextFieldsProps {
+  texts: readonly { field: string; label: string; placeholder: string; description?: string }[]
+  // biome-ignore lint/suspicious/noExplicitAny: any fields
+  fields: Fields<any>
+  /** the name of a field that can't be changed */
+  disabled?: string
+}
+
+/** The first one gets the focus. */
+const TextFields = ({ texts, fields, disabled }: TextFieldsProps) =>
+  texts.map(({ field, ...rest }, i) => (
+    <TextInput
+      key={field}
+      {...rest}
+      {...fields.getInputProps(field)}
+      disabled={field === disabled}
+      required
+      withAsterisk={false}
+      data-autofocus={i === 0 || undefined}
+    />
+  ))

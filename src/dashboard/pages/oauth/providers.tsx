@@ -9,10 +9,9 @@ import { useHasRole } from '../../components/me.ts'
 import { Empty, QueryView } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
 import { type Provider, providersQuery } from './documents.ts'
-import { FromMcp } from './from-mcp.tsx'
 import classes from './oauth.module.css'
 import { ProviderActions } from './provider-actions.tsx'
-import { ProviderForm } from './provider-form.tsx'
+import { FromMcp, ProviderForm } from './provider-form.tsx'
 
 export function Providers() {
   const [after, setAfter] = useState<string | null>(null)
