@@ -95,7 +95,7 @@ export function DialogForm<Value>({
   )
 }
 
-export interface Question<Name extends Command> {
+interface Question<Name extends Command> {
   title: string
   verb: string
   dangerous?: boolean

@@ -1,34 +1,12 @@
-/** The list of sessions. */
+/** The sessions: the user's own, or all for admins. */
 import { Badge, Button } from '@mantine/core'
-import { useState } from 'react'
-import { useQuery } from 'urql'
-import { type FragmentOf, graphql, readFragment } from '../../api/graphql.ts'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { signOut } from '../../api/session.ts'
+import { DialogButton } from '../../components/action-menu.tsx'
 import { ActorName, actorFragment } from '../../components/actor-name.tsx'
-import { QueryView } from '../../components/page.tsx'
-import { useNewEvents } from '../../components/refresh.ts'
+import { confirmation } from '../../components/dialog-form.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import { Rows, Section } from './list.tsx'
-import { END_BUTTON, EndButton, isEnded, Row } from './row.tsx'
-
-const sessionFragment = graphql(
-  `
-    fragment SessionRow on Session {
-      id
-      current
-      role
-      organizationWide
-      createdAt
-      lastUsedAt
-      expiresAt
-      endedAt
-      actor {
-        ...ActorName
-      }
-    }
-  `,
-  [actorFragment],
-)
+import { AccessList, END_BUTTON } from './access-list.tsx'
 
 const sessionsQuery = graphql(
   `
@@ -40,96 +18,76 @@ const sessionsQuery = graphql(
         }
         nodes {
           id
-          ...SessionRow
+          current
+          role
+          organizationWide
+          createdAt
+          lastUsedAt
+          expiresAt
+          endedAt
+          actor {
+            ...ActorName
+          }
         }
       }
     }
   `,
-  [sessionFragment],
+  [actorFragment],
 )
-
-/** Events that start or end sessions. */
-const EVENT_TYPES = ['session.*', 'api_key.revoked']
+type Session = ResultOf<typeof sessionsQuery>['sessions']['nodes'][number]
 
 /** `everybodys`: the sessions of all users. */
-export function Sessions({ everybodys }: { everybodys: boolean }) {
-  const [all, setAll] = useState(false)
-  return (
-    <Section title={everybodys ? 'Sessions' : 'Your sessions'} all={all} onAll={setAll}>
-      <SessionsPage all={all} />
-    </Section>
-  )
-}
+export const Sessions = ({ everybodys }: { everybodys: boolean }) => (
+  <AccessList
+    title={everybodys ? 'Sessions' : 'Your sessions'}
+    query={sessionsQuery}
+    rowsOf={({ sessions: { pageInfo, nodes } }) => ({ pageInfo, rows: nodes.map(rowOf) })}
+    events={['session.*', 'api_key.revoked']}
+    empty="No sessions."
+  />
+)
 
-function SessionsPage({ all, after = null }: { all: boolean; after?: string | null }) {
-  const query = useQuery({ query: sessionsQuery, variables: { after }, requestPolicy: 'cache-and-network' })
-  useNewEvents({ types: EVENT_TYPES }, () => query[1]({ requestPolicy: 'network-only' }))
-  return (
-    <QueryView query={query}>
-      {({ sessions }) => (
-        <Rows
-          connection={sessions}
-          row={(session) => <SessionRow key={session.id} session={session} all={all} />}
-          empty="No sessions."
-          more={(cursor) => <SessionsPage all={all} after={cursor} />}
-        />
+const rowOf = (session: Session) => ({
+  ...session,
+  name: (
+    <>
+      <ActorName actor={session.actor} />
+      {session.current && (
+        <Badge size="sm" variant="light">
+          this browser
+        </Badge>
       )}
-    </QueryView>
-  )
-}
-
-interface SessionRowProps {
-  session: FragmentOf<typeof sessionFragment>
-  all: boolean
-}
-
-function SessionRow({ session, all }: SessionRowProps) {
-  const shown = readFragment(sessionFragment, session)
-  const { id, current, role, organizationWide, createdAt, lastUsedAt, expiresAt, endedAt, actor } = shown
-  if (!all && isEnded(shown)) return null
-  return (
-    <Row
-      name={
-        <>
-          <ActorName actor={actor} />
-          {current && (
-            <Badge size="sm" variant="light">
-              this browser
-            </Badge>
-          )}
-        </>
-      }
-      below={
-        <>
-          signed in <TimeAgo at={createdAt} />
-        </>
-      }
-      role={role}
-      rights={organizationWide ? ['every workspace'] : []}
-      lastUsedAt={lastUsedAt}
-      expiresAt={expiresAt}
-      endedAt={endedAt}
-      end={
-        current ? (
-          <Button {...END_BUTTON} onClick={signOut} aria-label="Sign out of this browser">
-            Sign out
-          </Button>
-        ) : (
-          <EndButton
-            label="End this session"
-            verb="End"
-            title="End this session?"
-            command="revokeSession"
-            input={{ sessionId: id }}
-            text={
-              <>
-                The session of <ActorName actor={actor} />, begun <TimeAgo at={createdAt} />, is signed out at once,
-                with all that it has open. With the same key or login one can sign in again.
-              </>
-            }
-          />
-        )
-      }
-    />
-  )
-}
+    </>
+  ),
+  below: (
+    <>
+      signed in <TimeAgo at={session.createdAt} />
+    </>
+  ),
+  rights: session.organizationWide ? ['every workspace'] : [],
+  end: session.current ? (
+    <Button {...END_BUTTON} onClick={signOut} aria-label="Sign out of this browser">
+      Sign out
+    </Button>
+  ) : (
+    <DialogButton
+      {...END_BUTTON}
+      aria-label="End this session"
+      dialog={confirmation({
+        title: 'End this session?',
+        verb: 'End it',
+        dangerous: true,
+        command: 'revokeSession',
+        input: { sessionId: session.id },
+        text: (
+          <>
+            The session of <ActorName actor={session.actor} />, begun <TimeAgo at={session.createdAt} />, is signed out
+            at once, with all that it has open. With the same key or login one can sign in again.
+          </>
+        ),
+      })}
+    >
+      End
+    </DialogButton>
+  ),
+})
