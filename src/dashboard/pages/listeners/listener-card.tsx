@@ -11,8 +11,8 @@ import { LinkTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.ts'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import { EditNamespaces } from './edit-namespaces.tsx'
 import { Install } from './install.tsx'
+import { ListenerForm } from './listener-form.tsx'
 import classes from './listeners.module.css'
 
 export const listenerFragment = graphql(`
@@ -179,7 +179,7 @@ function Actions({ listener }: { listener: ListenerData }) {
               icon: IconPencil,
               run: {
                 title: `Namespaces of ${computeId}`,
-                content: (close) => <EditNamespaces listener={listener} onClose={close} />,
+                content: (close) => <ListenerForm listener={listener} onClose={close} />,
               },
             },
             {

@@ -11,7 +11,7 @@ import { Empty, Page, QueryView } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
 import { useNewEvents, useRefresh } from '../../components/refresh.ts'
 import { ListenerCard, listenerFragment } from './listener-card.tsx'
-import { NewListener } from './new-listener.tsx'
+import { ListenerForm } from './listener-form.tsx'
 
 const listenersQuery = graphql(
   `
@@ -48,7 +48,7 @@ export default function ListenersPage() {
   const add = isAdmin && (
     <DialogButton
       leftSection={<IconPlus size={16} />}
-      dialog={{ title: 'New listener', content: (close) => <NewListener onClose={close} /> }}
+      dialog={{ title: 'New listener', content: (close) => <ListenerForm onClose={close} /> }}
     >
       New listener
     </DialogButton>
