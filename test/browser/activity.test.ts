@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
+import { rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
 test('an action appears at the top, and its entry leads to the resource', async ({ page }) => {
@@ -10,13 +11,8 @@ test('an action appears at the top, and its entry leads to the resource', async 
   const row = page.getByRole('listitem')
   await row.first().waitFor()
   const name = `key-${randomUUID().slice(0, 8)}`
-  await fetch(`${url}/graphql`, {
-    method: 'POST',
-    headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      query: `mutation { createApiKey(input: { name: "${name}", role: viewer }) { __typename } }`,
-    }),
-  })
+  const query = `mutation { createApiKey(input: { name: "${name}", role: viewer }) { __typename } }`
+  await rest('POST', '/graphql', { query })
   await row.filter({ hasText: name }).waitFor()
 
   // filtered by author: the address can be shared

@@ -2,16 +2,10 @@
 import type { Page } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
+import { rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
-const { url, key, workspaceId, ids } = inject('server')
-
-/** Calls REST, or a mutation of GraphQL, with the admin's key. */
-async function call(method: string, path: string, body?: object) {
-  const headers = { 'x-api-key': key, ...(body ? { 'content-type': 'application/json' } : {}) }
-  const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
-  return answer.json()
-}
+const { url, key, keys, workspaceId, ids } = inject('server')
 
 async function openDeployment(page: Page, name: string, by = key): Promise<void> {
   await signIn(page, url, { key: by }, `/w/${workspaceId}/deployments/${ids[name]}`)
@@ -29,8 +23,8 @@ const entry = (page: Page, number: number) =>
 /** The number of the serving revision. */
 async function serving(name: string): Promise<number> {
   const id = ids[name]
-  const { active_revision_id: active } = await call('GET', `/v2/deployments/${id}`)
-  return (await call('GET', `/v2/deployments/${id}/revisions/${active}`)).number
+  const { active_revision_id: active } = await rest('GET', `/v2/deployments/${id}`)
+  return (await rest('GET', `/v2/deployments/${id}/revisions/${active}`)).number
 }
 
 test('a new revision appears live, and a rollback first shows its changes', async ({ page }) => {
@@ -38,7 +32,7 @@ test('a new revision appears live, and a rollback first shows its changes', asyn
   const before = await serving('support-agent')
   await entry(page, before).getByText('Serves', { exact: true }).waitFor()
   const change = { set: [{ name: 'SEARCH_URL', value: 'https://search.example.com' }] }
-  await call('PATCH', `/v2/deployments/${ids['support-agent']}/secrets`, change)
+  await rest('PATCH', `/v2/deployments/${ids['support-agent']}/secrets`, change)
   await entry(page, before + 1)
     .getByText('Serves', { exact: true })
     .waitFor()
@@ -93,16 +87,16 @@ test('the duration of rollouts is a chart with a link to each rollout, and a tab
 })
 
 test('older revisions that were loaded on request update live, too', async ({ page }) => {
-  const { resources } = await call('GET', '/v2/listeners')
+  const { resources } = await rest('GET', '/v2/listeners')
   const image = (version: number) => ({ image_uri: `registry.example.com/old-agent:1.${version}.0` })
-  const { id, latest_revision_id: first } = await call('POST', '/v2/deployments', {
+  const { id, latest_revision_id: first } = await rest('POST', '/v2/deployments', {
     name: 'old-agent',
     source: 'external_container',
     source_config: { listener_id: resources[0].id },
     source_revision_config: image(1),
     secrets: [],
   })
-  const more = (version: number) => call('PATCH', `/v2/deployments/${id}`, { source_revision_config: image(version) })
+  const more = (version: number) => rest('PATCH', `/v2/deployments/${id}`, { source_revision_config: image(version) })
   for (let version = 2; version <= 22; version++) await more(version)
   ids['old-agent'] = id
   await openDeployment(page, 'old-agent')
@@ -112,7 +106,7 @@ test('older revisions that were loaded on request update live, too', async ({ pa
   await oldest.getByText('Skipped').waitFor()
   await more(23)
   await list.getByRole('listitem').filter({ hasText: '1.23.0' }).waitFor()
-  await call('POST', `/v2/deployments/${id}/revisions/${first}/redeploy`)
+  await rest('POST', `/v2/deployments/${id}/revisions/${first}/redeploy`)
   await oldest.getByText('redeployed').waitFor()
   await expect.poll(() => list.getByRole('button', { name: /^More actions for #/ }).count()).toBe(23)
 })
@@ -123,11 +117,11 @@ test('a concurrent change during a confirmation asks again, and does nothing', a
   await page.getByRole('menuitem', { name: 'Redeploy' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('The revision restarts').waitFor()
-  const [tag] = (await call('GET', `/v2/deployments/${ids['support-agent']}/revisions`)).resources
+  const [tag] = (await rest('GET', `/v2/deployments/${ids['support-agent']}/revisions`)).resources
   // the server refuses before the page has received the change
   await page.route('**/graphql', async (route) => {
     if (route.request().postData()?.includes('redeployRevision'))
-      await call('POST', `/v2/deployments/${ids['support-agent']}/revisions/${tag.id}/redeploy`)
+      await rest('POST', `/v2/deployments/${ids['support-agent']}/revisions/${tag.id}/redeploy`)
     await route.continue()
   })
   await dialog.getByRole('button', { name: 'Redeploy' }).click()
@@ -135,13 +129,7 @@ test('a concurrent change during a confirmation asks again, and does nothing', a
 })
 
 test('a viewer sees the state and no actions', async ({ page }) => {
-  const mutation =
-    'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { ... on CreateApiKeySuccess { key } } }'
-  const { data } = await call('POST', '/graphql', {
-    query: mutation,
-    variables: { input: { name: 'viewer of deployments', role: 'viewer' } },
-  })
-  await openDeployment(page, 'triage-agent', data.createApiKey.key)
+  await openDeployment(page, 'triage-agent', keys.viewer)
   await page.getByText('Build failed').first().waitFor()
   for (const name of ['Redeploy', 'Roll back', 'Interrupt'])
     expect(await page.getByRole('button', { name }).count(), name).toBe(0)
@@ -153,7 +141,7 @@ test('a viewer sees the state and no actions', async ({ page }) => {
 })
 
 test('deleting one requires its name', async ({ page }) => {
-  const { id } = await call('POST', '/v2/deployments', {
+  const { id } = await rest('POST', '/v2/deployments', {
     name: 'short-lived',
     source: 'internal_container',
     source_config: {},
@@ -177,7 +165,7 @@ test('deleting one requires its name', async ({ page }) => {
 })
 
 test('a comparison has an address, and a foreign id is a plain not found', async ({ page }) => {
-  const { resources } = await call('GET', `/v2/deployments/${ids['triage-agent']}/revisions`)
+  const { resources } = await rest('GET', `/v2/deployments/${ids['triage-agent']}/revisions`)
   const [to, from] = resources as { id: string; number: number }[]
   const of = `/w/${workspaceId}/deployments/${ids['triage-agent']}/compare`
   await signIn(page, url, { key }, `${of}?from=${from!.id}&to=${to!.id}`)

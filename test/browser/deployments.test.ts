@@ -3,17 +3,10 @@ import { randomUUID } from 'node:crypto'
 import type { Request } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
+import { rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
 const { url, key, workspaceId } = inject('server')
-const headers = { 'x-api-key': key, 'content-type': 'application/json' }
-
-// biome-ignore lint/suspicious/noExplicitAny: as REST presents it
-async function rest(method: string, target: string, body?: object): Promise<any> {
-  const response = await fetch(`${url}${target}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
-  if (!response.ok) throw new Error(`${method} ${target}: ${response.status} ${await response.text()}`)
-  return response.status === 204 ? null : response.json()
-}
 
 /** Of the scene's listener, which is scripted. */
 async function create(name: string): Promise<{ id: string }> {
@@ -38,14 +31,10 @@ test('Creates, tags and deletions appear live, and the row shows the next revisi
   await row.getByText('Nothing yet').waitFor()
   await row.getByText('#1').waitFor()
   await row.getByText(/^Waiting for /).waitFor()
-  const tagged = await fetch(`${url}/graphql`, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify({
-      query: `mutation ($input: SetDeploymentTagsInput!) { setDeploymentTags(input: $input) { __typename ... on Error { message } } }`,
-      variables: { input: { deploymentId: id, tags: [{ key: 'team', value: prefix }] } },
-    }),
-  }).then((response) => response.json())
+  const tagged = await rest('POST', '/graphql', {
+    query: `mutation ($input: SetDeploymentTagsInput!) { setDeploymentTags(input: $input) { __typename ... on Error { message } } }`,
+    variables: { input: { deploymentId: id, tags: [{ key: 'team', value: prefix }] } },
+  })
   expect(tagged.data.setDeploymentTags).toEqual({ __typename: 'SetDeploymentTagsSuccess' })
   await row.getByText(`team: ${prefix}`).waitFor()
   await page.getByRole('button', { name: /^All 1$/ }).waitFor()

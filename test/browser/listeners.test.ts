@@ -2,16 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
+import { rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
 const { url, key, keys, workspaceId } = inject('server')
-
-/** With the admin's key. */
-async function rest(method: string, target: string, body?: object) {
-  const headers = { 'x-api-key': key, 'content-type': 'application/json' }
-  const answer = await fetch(url + target, { method, headers, ...(body && { body: JSON.stringify(body) }) })
-  return answer.status === 204 ? null : answer.json()
-}
 
 test('a listener is registered, gets a key and other namespaces, and is deleted; changes by others appear live', async ({
   page,

@@ -54,14 +54,7 @@ test('a folder is packed and sent by the page', { timeout: 90_000 }, async ({ pa
 })
 
 test('a viewer gets no form', async ({ page }) => {
-  const { url, key, workspaceId } = inject('server')
-  const query =
-    'mutation { createApiKey(input: { name: "looks", role: viewer }) { ... on CreateApiKeySuccess { key } } }'
-  const made = await fetch(`${url}/graphql`, {
-    method: 'POST',
-    headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: JSON.stringify({ query }),
-  })
-  await signIn(page, url, { key: (await made.json()).data.createApiKey.key }, `/w/${workspaceId}/deployments/new`)
+  const { url, keys, workspaceId } = inject('server')
+  await signIn(page, url, { key: keys.viewer }, `/w/${workspaceId}/deployments/new`)
   await page.getByText('You can’t create deployments').waitFor()
 })

@@ -2,6 +2,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
+import { rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
 const { url, key, workspaceId, ids, keys } = inject('server')
@@ -31,16 +32,9 @@ async function inSight(what: Locator): Promise<void> {
   await expect.poll(isInSight, { message: `${what} is in sight` }).toBe(true)
 }
 
-/** By REST, with the key of CI. */
-async function call(method: string, path: string, body?: object) {
-  const headers = { 'x-api-key': keys.deployer, ...(body ? { 'content-type': 'application/json' } : {}) }
-  const answer = await fetch(`${url}/v2/deployments/${ids['support-agent']}${path}`, {
-    method,
-    headers,
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  })
-  return answer.json()
-}
+/** With the key of CI. */
+const call = (method: string, path: string, body?: object) =>
+  rest(method, `/v2/deployments/${ids['support-agent']}${path}`, body, keys.deployer)
 
 /** CI changes a secret; resolves when the new revision serves. */
 async function setSecret(name: string): Promise<void> {

@@ -3,18 +3,12 @@ import { randomUUID } from 'node:crypto'
 import type { Route } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
+import { rest } from './rest.ts'
 import { sharedServer } from './shared.ts'
 import { signIn } from './sign-in.ts'
 
 const { url, key, workspaceId, ids, keys } = inject('server')
 const server = sharedServer()
-
-async function call(method: string, path: string, body?: object, by = key) {
-  const headers = { 'x-api-key': by, ...(body ? { 'content-type': 'application/json' } : {}) }
-  const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
-  const text = await answer.text()
-  return text ? JSON.parse(text) : null
-}
 
 const SIZES = [1280, 400]
 const LONG = 'o'.repeat(128)
@@ -23,9 +17,9 @@ const NAMES = [LONG, '<img src=x onerror="document.title=1"><b>&amp;</b>', 'وك
 test('names are shown unchanged and without overflow: a word of 128 letters, markup, and right-to-left text', {
   timeout: 90_000,
 }, async ({ page }) => {
-  const { resources } = await call('GET', '/v2/listeners')
+  const { resources } = await rest('GET', '/v2/listeners')
   const create = (name: string) =>
-    call('POST', '/v2/deployments', {
+    rest('POST', '/v2/deployments', {
       name,
       source: 'external_container',
       source_config: { listener_id: resources[0].id },
@@ -54,11 +48,11 @@ test('names are shown unchanged and without overflow: a word of 128 letters, mar
   }
   expect(await page.title()).not.toBe('1')
   expect(await page.locator('img[src="x"]').count()).toBe(0)
-  for (const one of made) await call('DELETE', `/v2/deployments/${one.id}?force=true`)
+  for (const one of made) await rest('DELETE', `/v2/deployments/${one.id}?force=true`)
 })
 
 test('an empty workspace says how to begin', async ({ page }) => {
-  const created = await call('GET', '/v2/deployments', undefined, keys.stranger)
+  const created = await rest('GET', '/v2/deployments', undefined, keys.stranger)
   expect(created.resources).toEqual([])
   await signIn(page, url, { key: keys.stranger })
   await page.getByText('No deployments yet').waitFor()
@@ -83,9 +77,9 @@ test('a session that is ended elsewhere leads at once to where one signs in, and
   const address = `/w/${workspaceId}/deployments/${ids['billing-agent']}`
   await signIn(page, url, { key: own }, address)
   await page.getByRole('heading', { name: 'billing-agent' }).waitFor()
-  const { resources } = await call('GET', '/v2/sessions?limit=100')
+  const { resources } = await rest('GET', '/v2/sessions?limit=100')
   const session = resources.find((one: { actor: { name: string } }) => one.actor.name === name)
-  await call('DELETE', `/v2/sessions/${session.id}`)
+  await rest('DELETE', `/v2/sessions/${session.id}`)
   await page.waitForURL('**/sign-in**')
   await page.getByLabel('API key').fill(key)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()

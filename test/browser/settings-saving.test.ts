@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
+import { rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
 const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
@@ -9,13 +10,8 @@ const IMAGE = 'registry.example.com/acme/agent'
 
 /** A deployment of an image for this test only. */
 async function make(name: string) {
-  const { url, key, workspaceId } = inject('server')
-  const call = async (method: string, path: string, body?: object) => {
-    const headers = { 'x-api-key': key, 'content-type': 'application/json' }
-    const answer = await fetch(url + path, { method, headers, body: body ? JSON.stringify(body) : undefined })
-    return answer.status === 204 ? null : answer.json()
-  }
-  const { id } = await call('POST', '/v2/deployments', {
+  const { workspaceId } = inject('server')
+  const { id } = await rest('POST', '/v2/deployments', {
     name: `${name}-${Date.now()}`,
     source: 'internal_container',
     source_config: { resource_spec: { cpu: 1 } },
@@ -26,12 +22,12 @@ async function make(name: string) {
     ],
   })
   const path = `/v2/deployments/${id}`
-  return { page: `/w/${workspaceId}/deployments/${id}/settings`, path, call }
+  return { page: `/w/${workspaceId}/deployments/${id}/settings`, path }
 }
 
 test('secrets and resources are staged and saved together, after a preview of the result', async ({ page }) => {
   const { url, key } = inject('server')
-  const { page: address, path, call } = await make('staged')
+  const { page: address, path } = await make('staged')
   await signIn(page, url, { key }, address)
 
   await page.getByRole('button', { name: 'Change TOKEN' }).click()
@@ -55,7 +51,7 @@ test('secrets and resources are staged and saved together, after a preview of th
   await page.getByText('Revision #2 is rolling out.').waitFor()
   await page.getByRole('region', { name: 'Unsaved changes' }).waitFor({ state: 'detached' })
 
-  const { secrets, source_config } = await call('GET', path)
+  const { secrets, source_config } = await rest('GET', path)
   expect(secrets).toEqual([
     { name: 'TOKEN', value: 'the-second' },
     { name: 'FRESH', value: 'brand-new' },
@@ -66,20 +62,20 @@ test('secrets and resources are staged and saved together, after a preview of th
   await page.getByRole('button', { name: 'Reveal TOKEN' }).click()
   await page.getByText('the-second').waitFor()
   await page.getByRole('button', { name: 'Hide TOKEN' }).click()
-  const { resources } = await call('GET', `${path}/events?types=secret.revealed`)
+  const { resources } = await rest('GET', `${path}/events?types=secret.revealed`)
   expect(resources).toMatchObject([{ subject_id: 'TOKEN' }])
 })
 
 test('another person’s saved changes appear next to mine, and neither is lost', async ({ page }) => {
   const { url, key } = inject('server')
-  const { page: address, path, call } = await make('meanwhile')
+  const { page: address, path } = await make('meanwhile')
   await signIn(page, url, { key }, address)
   await page.getByLabel('Image', { exact: true }).fill(`${IMAGE}:mine`)
   await page.getByRole('button', { name: 'Change TOKEN' }).click()
   await page.getByLabel('Value of TOKEN').fill('mine')
 
-  await call('PATCH', path, { source_revision_config: { image_uri: `${IMAGE}:theirs` } })
-  await call('PATCH', `${path}/secrets`, { set: [{ name: 'THEIRS', value: 'theirs' }] })
+  await rest('PATCH', path, { source_revision_config: { image_uri: `${IMAGE}:theirs` } })
+  await rest('PATCH', `${path}/secrets`, { set: [{ name: 'THEIRS', value: 'theirs' }] })
   await page.getByText(`Someone else saved ${IMAGE}:theirs.`).waitFor()
   expect(await page.getByRole('button', { name: 'Review and save…' }).isDisabled()).toBe(true)
 
@@ -87,7 +83,7 @@ test('another person’s saved changes appear next to mine, and neither is lost'
   await page.getByRole('button', { name: 'Review and save…' }).click()
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('is rolling out').waitFor()
-  const { secrets, source_revision_config } = await call('GET', path)
+  const { secrets, source_revision_config } = await rest('GET', path)
   expect(source_revision_config.image_uri).toBe(`${IMAGE}:mine`)
   expect(secrets).toEqual([
     { name: 'TOKEN', value: 'mine' },
@@ -100,7 +96,7 @@ test('a save for a version that is old changes nothing; different secrets of two
   page,
 }) => {
   const { url, key } = inject('server')
-  const { page: address, path, call } = await make('races')
+  const { page: address, path } = await make('races')
   await signIn(page, url, { key }, address)
   await page.getByRole('button', { name: 'Change TOKEN' }).click()
   await page.getByLabel('Value of TOKEN').fill('mine')
@@ -110,13 +106,13 @@ test('a save for a version that is old changes nothing; different secrets of two
   await page.route('**/graphql', async (route) => {
     if (isFirst && route.request().postData()?.includes('SaveSecrets')) {
       isFirst = false
-      await call('PATCH', `${path}/secrets`, { set: [{ name: 'OTHER', value: 'theirs' }] })
+      await rest('PATCH', `${path}/secrets`, { set: [{ name: 'OTHER', value: 'theirs' }] })
     }
     await route.continue()
   })
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Revision #3 is rolling out.').waitFor()
-  expect((await call('GET', path)).secrets).toEqual([
+  expect((await rest('GET', path)).secrets).toEqual([
     { name: 'TOKEN', value: 'mine' },
     { name: 'OTHER', value: 'theirs' },
   ])
@@ -124,7 +120,7 @@ test('a save for a version that is old changes nothing; different secrets of two
 
 test('a second save shows the first one’s values, and writes nothing until the person has chosen', async ({ page }) => {
   const { url, key } = inject('server')
-  const { page: address, path, call } = await make('second')
+  const { page: address, path } = await make('second')
   await signIn(page, url, { key }, address)
   await page.getByLabel('Image', { exact: true }).fill(`${IMAGE}:mine`)
   await page.getByRole('button', { name: 'Review and save…' }).click()
@@ -133,14 +129,14 @@ test('a second save shows the first one’s values, and writes nothing until the
   await page.route('**/graphql', async (route) => {
     if (isFirst && route.request().postData()?.includes('SaveSettings')) {
       isFirst = false
-      await call('PATCH', path, { source_revision_config: { image_uri: `${IMAGE}:theirs` } })
+      await rest('PATCH', path, { source_revision_config: { image_uri: `${IMAGE}:theirs` } })
     }
     await route.continue()
   })
   const dialog = page.getByRole('dialog')
   await dialog.getByRole('button', { name: 'Save', exact: true }).click()
   await dialog.getByRole('alert').getByText('Someone else saved first').waitFor()
-  expect((await call('GET', path)).source_revision_config.image_uri).toBe(`${IMAGE}:theirs`)
+  expect((await rest('GET', path)).source_revision_config.image_uri).toBe(`${IMAGE}:theirs`)
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'Take theirs for Image' }).click()
   expect(await page.getByLabel('Image', { exact: true }).inputValue()).toBe(`${IMAGE}:theirs`)
@@ -149,8 +145,7 @@ test('a second save shows the first one’s values, and writes nothing until the
 
 test('another folder is set and a command removed: one revision of both', async ({ page }) => {
   const { url, key, workspaceId } = inject('server')
-  const { call } = await make('beside')
-  const { id } = await call('POST', '/v2/deployments', {
+  const { id } = await rest('POST', '/v2/deployments', {
     name: `uploaded-${Date.now()}`,
     source: 'internal_source',
     source_config: { build_command: 'make' },
@@ -166,19 +161,16 @@ test('another folder is set and a command removed: one revision of both', async 
   await page.getByRole('dialog').getByText('Builds and deploys revision #2.').waitFor()
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Revision #2 is rolling out.').waitFor()
-  const { source_config, source_revision_config } = await call('GET', `/v2/deployments/${id}`)
+  const { source_config, source_revision_config } = await rest('GET', `/v2/deployments/${id}`)
   expect(source_config.build_command).toBeNull()
   expect(source_revision_config.source_tarball_path).toContain(id)
-  await call('DELETE', `/v2/deployments/${id}`)
+  await rest('DELETE', `/v2/deployments/${id}`)
 })
 
 test('a viewer reads everything, and can change nothing', async ({ page }) => {
-  const { url } = inject('server')
-  const { page: address, call } = await make('viewed')
-  const { data } = await call('POST', '/graphql', {
-    query: `mutation { createApiKey(input: { name: "a viewer", role: viewer }) { ... on CreateApiKeySuccess { key } } }`,
-  })
-  await signIn(page, url, { key: data.createApiKey.key }, address)
+  const { url, keys } = inject('server')
+  const { page: address } = await make('viewed')
+  await signIn(page, url, { key: keys.viewer }, address)
   await page.getByText('Changing settings requires the deployer role.').waitFor()
   expect(await page.getByLabel('Image', { exact: true }).getAttribute('readonly')).not.toBeNull()
   expect(await page.getByRole('button', { name: /Change|Remove|Reveal|Add/ }).count()).toBe(0)

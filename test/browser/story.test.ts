@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, inject } from 'vitest'
 import { type Gate, gate } from './gate.ts'
 import { expect, type Opened, test } from './page.ts'
+import { rest } from './rest.ts'
 import { sharedServer } from './shared.ts'
 import { signIn } from './sign-in.ts'
 
@@ -26,14 +27,6 @@ async function signedIn(open: () => Promise<Opened>): Promise<Opened> {
   const opened = await open()
   await signIn(opened.page, url, { key })
   return opened
-}
-
-/** By REST, with the admin's key. */
-async function rest(method: string, target: string, body?: object) {
-  const headers = { 'x-api-key': key, 'content-type': 'application/json' }
-  const response = await fetch(url + target, { method, headers, ...(body && { body: JSON.stringify(body) }) })
-  if (!response.ok) throw new Error(`${method} ${target}: ${response.status} ${await response.text()}`)
-  return response.json()
 }
 
 /** Marks the page, so that a reload would be noticed. */
