@@ -57,11 +57,17 @@ const options: Partial<CacheExchangeOpts> = {
       ]),
       ...DEPLOYMENT_WRITES.map((name) => [
         name,
-        (result: Record<string, unknown>, args: { input?: { deploymentId?: string } }, cache: Cache) => {
+        (
+          result: Record<string, unknown>,
+          args: { input?: { deploymentId?: string; revisionId?: string } },
+          cache: Cache,
+        ) => {
           // a rejected write changed nothing
           const { __typename = '' } = (result[name] ?? {}) as { __typename?: string }
-          if (__typename.endsWith('Success') && args.input?.deploymentId)
-            invalidateDeployment(cache, args.input.deploymentId)
+          if (!__typename.endsWith('Success')) return
+          const { deploymentId, revisionId } = args.input ?? {}
+          if (deploymentId) invalidateDeployment(cache, deploymentId)
+          if (revisionId) cache.invalidate({ __typename: 'Revision', id: revisionId })
         },
       ]),
     ]),

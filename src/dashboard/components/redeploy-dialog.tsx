@@ -29,11 +29,6 @@ const redeploy = graphql(`
           id
           version
         }
-        revision {
-          id
-          status
-          attempt
-        }
       }
     }
   }

@@ -96,20 +96,6 @@ export const setSecretsMutation = graphql(
   [settingsFragment],
 )
 
-export const setTagsMutation = graphql(
-  `
-    mutation SaveTags($input: SetDeploymentTagsInput!) {
-      setDeploymentTags(input: $input) {
-        __typename
-        ... on SetDeploymentTagsSuccess {
-          deployment { id ...Settings }
-        }
-      }
-    }
-  `,
-  [settingsFragment],
-)
-
 export const effectiveResourcesQuery = graphql(
   `
     query Effective($id: ID!, $spec: ResourceSpecInput) {

@@ -1,8 +1,8 @@
 /** Saves the edits. Fields and secrets go in one write and create one revision. Tags are a second write. */
 import { useClient } from 'urql'
 import { createProblem, type Problem } from '../../api/problem.ts'
-import { useWrite } from '../../api/use-write.ts'
-import { type Settings, setSecretsMutation, setTagsMutation, settingsQuery, updateMutation } from './documents.ts'
+import { useCommand, useWrite } from '../../api/use-write.ts'
+import { type Settings, setSecretsMutation, settingsQuery, updateMutation } from './documents.ts'
 import { findConflicts, secretName } from './edits.ts'
 import { buildSaveRequest } from './save-request.ts'
 import type { Editor } from './use-editor.ts'
@@ -24,7 +24,7 @@ export function useSave({ settings, edits, clear, refuse, setSaving }: Editor): 
   const client = useClient()
   const [update] = useWrite(updateMutation)
   const [setSecrets] = useWrite(setSecretsMutation)
-  const [setTags] = useWrite(setTagsMutation)
+  const setTags = useCommand('setDeploymentTags')
   const { id: deploymentId } = settings
   const request = buildSaveRequest(settings, edits)
   const isSecretsOnly = Object.keys(edits).every((key) => secretName(key) !== null)
@@ -57,11 +57,9 @@ export function useSave({ settings, edits, clear, refuse, setSaving }: Editor): 
     const { deployment, revision = null } = written.value
     clear('tags')
     if (request.tags) {
-      const tagged = await setTags({ input: { deploymentId, ifVersion: deployment.version, tags: request.tags } })
-      if (!tagged.ok) {
-        if (tagged.problem.code === 'PRECONDITION_FAILED') await reload()
-        return tagged
-      }
+      const tagged = await setTags({ deploymentId, ifVersion: deployment.version, tags: request.tags })
+      if (tagged.ok || tagged.problem.code === 'PRECONDITION_FAILED') await reload()
+      if (!tagged.ok) return tagged
       clear()
     }
     return { ok: true, value: revision }
