@@ -5,11 +5,11 @@ import { useState } from 'react'
 import { useQuery } from 'urql'
 import { DialogButton } from '../../components/action-menu.tsx'
 import { Copy } from '../../components/copy.tsx'
+import { Facts } from '../../components/facts.tsx'
 import { useHasRole } from '../../components/me.ts'
 import { Empty, QueryView } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
 import { type Provider, providersQuery } from './documents.ts'
-import classes from './oauth.module.css'
 import { ProviderActions } from './provider-actions.tsx'
 import { FromMcp, ProviderForm } from './provider-form.tsx'
 
@@ -73,13 +73,17 @@ function ProviderCard({ provider }: { provider: Provider }) {
     provider
   // a dynamically registered client needs no manual redirect URI
   const redirectUri = isDynamicClient ? null : `${location.origin}/v2/auth/callback/${providerId}`
-  const facts = [
-    ['Consent at', authUrl],
-    ['Tokens from', tokenUrl],
-    ['Client', clientId],
-    ['MCP server', mcpServerUrl],
-    ['Redirect URI', redirectUri],
-  ] as const
+  const facts = {
+    'Consent at': authUrl,
+    'Tokens from': tokenUrl,
+    Client: clientId,
+    'MCP server': mcpServerUrl,
+    'Redirect URI': redirectUri && (
+      <>
+        {redirectUri} <Copy text={redirectUri} what="the redirect URI" />
+      </>
+    ),
+  }
   return (
     <Paper withBorder p="lg" component="article" aria-label={name}>
       <Stack gap="sm">
@@ -103,20 +107,7 @@ function ProviderCard({ provider }: { provider: Provider }) {
           </Stack>
           <ProviderActions provider={provider} />
         </Group>
-        <dl className={classes.facts}>
-          {facts.map(
-            ([term, fact]) =>
-              fact !== null && (
-                <div key={term}>
-                  <dt>{term}</dt>
-                  <dd>
-                    <span>{fact}</span>
-                    {term === 'Redirect URI' && <Copy text={fact} what="the redirect URI" />}
-                  </dd>
-                </div>
-              ),
-          )}
-        </dl>
+        <Facts facts={facts} />
       </Stack>
     </Paper>
   )

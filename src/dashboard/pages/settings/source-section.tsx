@@ -1,13 +1,12 @@
 /** The section for source and build fields, and the General section with read-only facts. */
 import { Anchor, Text } from '@mantine/core'
-import { Fragment, type ReactNode } from 'react'
 import { Copy } from '../../components/copy.tsx'
+import { Facts } from '../../components/facts.tsx'
 import { SOURCE_LABELS } from '../../components/labels.ts'
 import { TimeAgo } from '../../components/time.tsx'
 import { appliesTo, SOURCE_FIELDS } from './fields.ts'
 import { Fields } from './resources-section.tsx'
 import { Section } from './section.tsx'
-import classes from './settings-page.module.css'
 import { useEditor } from './use-editor.ts'
 
 export function SourceSection() {
@@ -28,7 +27,7 @@ export function GeneralSection() {
   const { id, tenantId, name, source, sourceConfig, sourceRevisionConfig, listener, imageVersion } = settings
   const { repoUrl, integrationId, deploymentType, listenerId, listenerConfig, customUrl } = sourceConfig
   const { sourceTarballPath, repoCommitSha } = sourceRevisionConfig
-  const facts: Record<string, ReactNode> = {
+  const facts = {
     Name: name,
     Source: SOURCE_LABELS[source],
     Repository: repoUrl && (/^https?:/.test(repoUrl) ? <Repository url={repoUrl} /> : repoUrl),
@@ -46,21 +45,7 @@ export function GeneralSection() {
   }
   return (
     <Section id="general" title="General" about="Read-only facts about this deployment.">
-      <dl className={classes.facts}>
-        {Object.entries(facts).map(
-          ([fact, value]) =>
-            value && (
-              <Fragment key={fact}>
-                <Text component="dt" size="sm">
-                  {fact}
-                </Text>
-                <Text component="dd" size="sm">
-                  {value}
-                </Text>
-              </Fragment>
-            ),
-        )}
-      </dl>
+      <Facts facts={facts} />
     </Section>
   )
 }
