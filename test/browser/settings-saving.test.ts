@@ -5,12 +5,12 @@ import { expect, test } from './page.ts'
 import { rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
+const { url, key, keys, workspaceId } = inject('server')
 const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
 const IMAGE = 'registry.example.com/acme/agent'
 
 /** A deployment of an image for this test only. */
 async function make(name: string) {
-  const { workspaceId } = inject('server')
   const { id } = await rest('POST', '/v2/deployments', {
     name: `${name}-${Date.now()}`,
     source: 'internal_container',
@@ -26,7 +26,6 @@ async function make(name: string) {
 }
 
 test('secrets and resources are staged and saved together, after a preview of the result', async ({ page }) => {
-  const { url, key } = inject('server')
   const { page: address, path } = await make('staged')
   await signIn(page, url, { key }, address)
 
@@ -67,7 +66,6 @@ test('secrets and resources are staged and saved together, after a preview of th
 })
 
 test('another person’s saved changes appear next to mine, and neither is lost', async ({ page }) => {
-  const { url, key } = inject('server')
   const { page: address, path } = await make('meanwhile')
   await signIn(page, url, { key }, address)
   await page.getByLabel('Image', { exact: true }).fill(`${IMAGE}:mine`)
@@ -95,7 +93,6 @@ test('another person’s saved changes appear next to mine, and neither is lost'
 test('a save for a version that is old changes nothing; different secrets of two people both stay', async ({
   page,
 }) => {
-  const { url, key } = inject('server')
   const { page: address, path } = await make('races')
   await signIn(page, url, { key }, address)
   await page.getByRole('button', { name: 'Change TOKEN' }).click()
@@ -119,7 +116,6 @@ test('a save for a version that is old changes nothing; different secrets of two
 })
 
 test('a second save shows the first one’s values, and writes nothing until the person has chosen', async ({ page }) => {
-  const { url, key } = inject('server')
   const { page: address, path } = await make('second')
   await signIn(page, url, { key }, address)
   await page.getByLabel('Image', { exact: true }).fill(`${IMAGE}:mine`)
@@ -144,7 +140,6 @@ test('a second save shows the first one’s values, and writes nothing until the
 })
 
 test('another folder is set and a command removed: one revision of both', async ({ page }) => {
-  const { url, key, workspaceId } = inject('server')
   const { id } = await rest('POST', '/v2/deployments', {
     name: `uploaded-${Date.now()}`,
     source: 'internal_source',
@@ -168,7 +163,6 @@ test('another folder is set and a command removed: one revision of both', async 
 })
 
 test('a viewer reads everything, and can change nothing', async ({ page }) => {
-  const { url, keys } = inject('server')
   const { page: address } = await make('viewed')
   await signIn(page, url, { key: keys.viewer }, address)
   await page.getByText('Changing settings requires the deployer role.').waitFor()
