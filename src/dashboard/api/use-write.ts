@@ -72,8 +72,8 @@ export function useCommand<Name extends Command>(name: Name) {
     const text = `mutation ${type}($input: ${type}Input!) { ${name}(input: $input) { __typename } }`
     return gql<Record<string, { __typename: `${string}Success` }>, { input: InputOf<Name> }>(text)
   }, [name])
-  const [write] = useWrite(document)
-  return (input: InputOf<Name>) => write({ input })
+  const [write, busy] = useWrite(document)
+  return [(input: InputOf<Name>) => write({ input }), busy] as const
 }
 
 /** Like `useWrite`, but without the cache: a secret in the answer is not stored. */

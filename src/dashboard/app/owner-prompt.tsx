@@ -1,24 +1,9 @@
 /** Asks for the user's name once, when the API key has no owner. Changes show the owner as their author. */
 import { Button, Group, Paper, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { graphql } from '../api/graphql.ts'
 import { fieldError, formError, type Problem } from '../api/problem.ts'
-import { useWrite } from '../api/use-write.ts'
+import { useCommand } from '../api/use-write.ts'
 import { Form } from '../components/form.tsx'
-
-const updateOwnerMutation = graphql(`
-  mutation UpdateOwner($input: UpdateApiKeyInput!) {
-    updateApiKey(input: $input) {
-      __typename
-      ... on UpdateApiKeySuccess {
-        apiKey {
-          id
-          owner
-        }
-      }
-    }
-  }
-`)
 
 /** localStorage key prefix; the id of the key follows. */
 const STORAGE_PREFIX = 'pilothouse.owner-asked.'
@@ -27,14 +12,14 @@ export function OwnerPrompt({ apiKeyId }: { apiKeyId: string }) {
   const [asked, setAsked] = useState(() => localStorage.getItem(STORAGE_PREFIX + apiKeyId) !== null)
   const [name, setName] = useState('')
   const [wrong, setWrong] = useState<Problem | null>(null)
-  const [write, busy] = useWrite(updateOwnerMutation)
+  const [update, busy] = useCommand('updateApiKey')
   if (asked) return null
   const close = () => {
     localStorage.setItem(STORAGE_PREFIX + apiKeyId, '')
     setAsked(true)
   }
   const save = async () => {
-    const outcome = await write({ input: { apiKeyId, owner: name.trim() } })
+    const outcome = await update({ apiKeyId, owner: name.trim() })
     if (!outcome.ok) return setWrong(outcome.problem)
     close()
   }

@@ -117,7 +117,7 @@ function Confirmation<Name extends Command>({
   input,
   ...form
 }: Omit<Question<Name>, 'title'> & { onClose(): void }) {
-  const send = useCommand(command)
+  const [send] = useCommand(command)
   return (
     <DialogForm {...form} onSubmit={() => send(input)}>
       <Text size="sm" component="div">

@@ -39,6 +39,7 @@ const PARTS: Record<Difference['part'], string> = {
   commands: 'Commands',
   resources: 'Resources',
 }
+
 export function RevisionChanges({
   comparison,
   same,
@@ -104,12 +105,9 @@ function Change({ field, from, to }: Pick<Difference, 'field' | 'from' | 'to'>) 
     return (
       <div className={classes.text}>
         {diffWordsWithSpace(from, to).map(({ value, added, removed }, i) => {
+          const Part = added ? 'ins' : removed ? 'del' : 'span'
           // biome-ignore lint/suspicious/noArrayIndexKey: the parts are always rendered together
-          if (added) return <ins key={i}>{value}</ins>
-          // biome-ignore lint/suspicious/noArrayIndexKey: the parts are always rendered together
-          if (removed) return <del key={i}>{value}</del>
-          // biome-ignore lint/suspicious/noArrayIndexKey: the parts are always rendered together
-          return <span key={i}>{value}</span>
+          return <Part key={i}>{value}</Part>
         })}
       </div>
     )

@@ -29,8 +29,8 @@ export function ListenerForm({ listener, onClose }: ListenerFormProps) {
     validate: { computeConfig: namespacesError },
     validateInputOnChange: ['computeConfig'],
   })
-  const create = useCommand('createListener')
-  const update = useCommand('updateListener')
+  const [create] = useCommand('createListener')
+  const [update] = useCommand('updateListener')
   const computeId = fields.values.computeId.trim()
   const k8sNamespaces = fields.values.computeConfig
   const computeConfig = { k8sNamespaces }

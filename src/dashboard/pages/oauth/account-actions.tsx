@@ -56,7 +56,7 @@ export function AccountActions({ token }: { token: Token }) {
 }
 
 function Rename({ token, onClose }: { token: Token; onClose(): void }) {
-  const update = useCommand('updateOAuthToken')
+  const [update] = useCommand('updateOAuthToken')
   const fields = useFields('UpdateOAuthTokenInput', { initialValues: { label: token.providerAccountLabel ?? '' } })
   return (
     <DialogForm

@@ -155,15 +155,12 @@ function ConnectMore({ agentId, connected }: { agentId: string; connected: reado
   const [{ data }] = useQuery({ query: tokensQuery, variables: { after: null } })
   const [chosen, setChosen] = useState<string | null>(null)
   const [wrong, setWrong] = useState<string | null>(null)
-  const [busy, setBusy] = useState(false)
-  const write = useCommand('createConnection')
+  const [write, busy] = useCommand('createConnection')
   const others: Token[] = data?.oauthTokens.nodes.filter(({ id }) => !connected.includes(id)) ?? []
   if (others.length === 0) return null
   const oauthTokenId = others.find(({ id }) => id === chosen)?.id ?? others[0]!.id
   const connect = async () => {
-    setBusy(true)
     const outcome = await write({ agentId, oauthTokenId })
-    setBusy(false)
     setWrong(outcome.ok ? null : outcome.problem.message)
   }
   return (

@@ -39,7 +39,7 @@ export function ProviderActions({ provider }: { provider: Provider }) {
 }
 
 function Delete({ provider: { providerId, name, version }, onClose }: { provider: Provider; onClose(): void }) {
-  const remove = useCommand('deleteOAuthProvider')
+  const [remove] = useCommand('deleteOAuthProvider')
   const [force, setForce] = useState(false)
   return (
     <DialogForm

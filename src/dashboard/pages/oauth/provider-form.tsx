@@ -54,8 +54,8 @@ export function ProviderForm({ provider, onClose }: ProviderFormProps) {
   const [{ start, version }] = useState({ start: valuesOf(provider), version: provider?.version })
   const fields = useFields('CreateOAuthProviderInput', { initialValues: start })
   const { values } = fields
-  const create = useCommand('createOAuthProvider')
-  const update = useCommand('updateOAuthProvider')
+  const [create] = useCommand('createOAuthProvider')
+  const [update] = useCommand('updateOAuthProvider')
   return (
     <DialogForm<unknown>
       verb={provider ? 'Save' : 'Create'}
@@ -97,7 +97,7 @@ export function FromMcp({ onClose }: { onClose(): void }) {
   const fields = useFields('DiscoverMcpProviderInput', {
     initialValues: { mcpServerUrl: '', name: '', providerId: '' },
   })
-  const discover = useCommand('discoverMcpProvider')
+  const [discover] = useCommand('discoverMcpProvider')
   return (
     <DialogForm
       verb="Register client"

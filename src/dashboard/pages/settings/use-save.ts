@@ -24,7 +24,7 @@ export function useSave({ settings, edits, clear, refuse, setSaving }: Editor): 
   const client = useClient()
   const [update] = useWrite(updateMutation)
   const [setSecrets] = useWrite(setSecretsMutation)
-  const setTags = useCommand('setDeploymentTags')
+  const [setTags] = useCommand('setDeploymentTags')
   const { id: deploymentId } = settings
   const request = buildSaveRequest(settings, edits)
   const isSecretsOnly = Object.keys(edits).every((key) => secretName(key) !== null)
