@@ -110,6 +110,7 @@ test('a page opened while the server is down opens when it is back; the previous
   guards.allow(/^console: (Failed to load resource: net::ERR_|WebSocket connection to .* failed|.*could not be loaded)/)
   await signIn(page, url, { key }, `/w/${workspaceId}/deployments`)
   await page.getByText('support-agent').first().waitFor()
+  await page.getByText('Live', { exact: true }).waitFor()
   await server.kill()
   const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Keys and sessions' })
   // hovering shows no error and keeps the page
