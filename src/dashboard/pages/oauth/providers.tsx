@@ -1,16 +1,17 @@
 /** The organization's OAuth providers. */
-import { Badge, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
-import { IconPlus, IconWand } from '@tabler/icons-react'
+import { Badge, Checkbox, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { IconPencil, IconPlus, IconTrash, IconWand } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
-import { DialogButton } from '../../components/action-menu.tsx'
+import { useCommand } from '../../api/use-write.ts'
+import { ActionMenu, DialogButton } from '../../components/action-menu.tsx'
 import { Copy } from '../../components/copy.tsx'
+import { DialogForm } from '../../components/dialog-form.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { useHasRole } from '../../components/me.ts'
 import { Empty, QueryView } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
 import { type Provider, providersQuery } from './documents.ts'
-import { ProviderActions } from './provider-actions.tsx'
 import { FromMcp, ProviderForm } from './provider-form.tsx'
 
 export function Providers() {
@@ -110,5 +111,58 @@ function ProviderCard({ provider }: { provider: Provider }) {
         <Facts facts={facts} />
       </Stack>
     </Paper>
+  )
+}
+
+/** Change and delete, for admins. By default a provider with accounts is not deleted. */
+function ProviderActions({ provider }: { provider: Provider }) {
+  const isAdmin = useHasRole('admin')
+  if (!isAdmin) return null
+  return (
+    <ActionMenu
+      label={`Actions for ${provider.name}`}
+      actions={[
+        {
+          label: 'Change',
+          icon: IconPencil,
+          run: {
+            title: `Change ${provider.name}`,
+            content: (close) => <ProviderForm provider={provider} onClose={close} />,
+          },
+        },
+        {
+          label: 'Delete',
+          icon: IconTrash,
+          dangerous: true,
+          run: {
+            title: `Delete ${provider.name}`,
+            content: (close) => <Delete provider={provider} onClose={close} />,
+          },
+        },
+      ]}
+    />
+  )
+}
+
+function Delete({ provider: { providerId, name, version }, onClose }: { provider: Provider; onClose(): void }) {
+  const [remove] = useCommand('deleteOAuthProvider')
+  const [force, setForce] = useState(false)
+  return (
+    <DialogForm
+      verb="Delete"
+      dangerous
+      onSubmit={() => remove({ providerId, ...(force ? { force } : { ifVersion: version }) })}
+      onClose={onClose}
+    >
+      <Text size="sm">
+        Nobody can connect an account at {name} any more. At {name} itself the client stays.
+      </Text>
+      <Checkbox
+        label="Also delete all users’ accounts"
+        description="Their tokens are revoked, and agents get none of them any more. Without this a provider with accounts stays."
+        checked={force}
+        onChange={({ currentTarget }) => setForce(currentTarget.checked)}
+      />
+    </DialogForm>
   )
 }
