@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
-import { rest } from './rest.ts'
+import { createDeployment, rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
 const { url, key, keys, workspaceId, ids } = inject('server')
@@ -87,16 +87,10 @@ test('the duration of rollouts is a chart with a link to each rollout, and a tab
 })
 
 test('older revisions that were loaded on request update live, too', async ({ page }) => {
-  const { resources } = await rest('GET', '/v2/listeners')
-  const image = (version: number) => ({ image_uri: `registry.example.com/old-agent:1.${version}.0` })
-  const { id, latest_revision_id: first } = await rest('POST', '/v2/deployments', {
-    name: 'old-agent',
-    source: 'external_container',
-    source_config: { listener_id: resources[0].id },
-    source_revision_config: image(1),
-    secrets: [],
-  })
-  const more = (version: number) => rest('PATCH', `/v2/deployments/${id}`, { source_revision_config: image(version) })
+  const image = (version: number) => `registry.example.com/old-agent:1.${version}.0`
+  const { id, latest_revision_id: first } = await createDeployment('old-agent', image(1))
+  const more = (version: number) =>
+    rest('PATCH', `/v2/deployments/${id}`, { source_revision_config: { image_uri: image(version) } })
   for (let version = 2; version <= 22; version++) await more(version)
   ids['old-agent'] = id
   await openDeployment(page, 'old-agent')

@@ -3,22 +3,12 @@ import { randomUUID } from 'node:crypto'
 import type { Request } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
-import { rest } from './rest.ts'
+import { createDeployment, rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
 const { url, key, workspaceId } = inject('server')
 
-/** Of the scene's listener, which is scripted. */
-async function create(name: string): Promise<{ id: string }> {
-  const { resources } = await rest('GET', '/v2/listeners')
-  return rest('POST', '/v2/deployments', {
-    name,
-    source: 'external_container',
-    source_config: { listener_id: resources[0].id },
-    source_revision_config: { image_uri: 'registry.example.com/agent:1.2.3' },
-    secrets: [],
-  })
-}
+const create = (name: string) => createDeployment(name, 'registry.example.com/agent:1.2.3')
 
 test('Creates, tags and deletions appear live, and the row shows the next revision and why it is not live', async ({
   page,

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Route } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
-import { rest } from './rest.ts'
+import { createDeployment, rest } from './rest.ts'
 import { sharedServer } from './shared.ts'
 import { signIn } from './sign-in.ts'
 
@@ -17,16 +17,9 @@ const NAMES = [LONG, '<img src=x onerror="document.title=1"><b>&amp;</b>', 'وك
 test('names are shown unchanged and without overflow: a word of 128 letters, markup, and right-to-left text', {
   timeout: 90_000,
 }, async ({ page }) => {
-  const { resources } = await rest('GET', '/v2/listeners')
-  const create = (name: string) =>
-    rest('POST', '/v2/deployments', {
-      name,
-      source: 'external_container',
-      source_config: { listener_id: resources[0].id },
-      source_revision_config: { image_uri: `registry.example.com/${'very/'.repeat(40)}long:1` },
-      secrets: [{ name: 'X'.repeat(120), value: 'x' }],
-    })
-  const made = await Promise.all(NAMES.map(create))
+  const image = `registry.example.com/${'very/'.repeat(40)}long:1`
+  const secrets = [{ name: 'X'.repeat(120), value: 'x' }]
+  const made = await Promise.all(NAMES.map((name) => createDeployment(name, image, { secrets })))
   const [{ id, latest_revision_id: revision }] = made
   const of = `/deployments/${id}`
   const places = {

@@ -15,3 +15,16 @@ export async function rest(method: string, target: string, body?: object, by = k
   if (!response.ok) throw new Error(`${method} ${target}: ${response.status} ${text}`)
   return text ? JSON.parse(text) : null
 }
+
+/** Creates a deployment on the scene's listener, which is scripted. */
+export async function createDeployment(name: string, image_uri: string, more: object = {}) {
+  const { resources } = await rest('GET', '/v2/listeners')
+  return rest('POST', '/v2/deployments', {
+    name,
+    source: 'external_container',
+    source_config: { listener_id: resources[0].id },
+    source_revision_config: { image_uri },
+    secrets: [],
+    ...more,
+  })
+}
