@@ -92,40 +92,31 @@ async function receiveFile(
   folder: string,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<StoredObject & { temporary: string }> {
+  const temporary = path.join(folder, randomUUID())
   try {
-    return await receive(folder, chunks)
+    // other accounts may pass through DATA_DIR, but not read this folder
+    await mkdir(path.dirname(path.dirname(folder)), { recursive: true })
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await tidy(folder)
+    const file = await open(temporary, 'wx', 0o600)
+    const hash = createHash('sha256')
+    let size = 0
+    try {
+      for await (const chunk of chunks) {
+        hash.update(chunk)
+        await file.writeFile(chunk)
+        size += chunk.length
+      }
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    return { temporary, size, checksum: `sha256:${hash.digest('hex')}` }
   } catch (cause) {
+    await rm(temporary, { force: true })
     const { code } = cause as NodeJS.ErrnoException
     if (code !== 'ENOSPC' && code !== 'EDQUOT') throw cause
     throw new DomainError('UNAVAILABLE', 'There is no space left in DATA_DIR for uploads.', { cause })
-  }
-}
-
-async function receive(
-  folder: string,
-  chunks: AsyncIterable<Uint8Array>,
-): Promise<StoredObject & { temporary: string }> {
-  // other accounts may pass through DATA_DIR, but not read this folder
-  await mkdir(path.dirname(path.dirname(folder)), { recursive: true })
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  await tidy(folder)
-  const temporary = path.join(folder, randomUUID())
-  const file = await open(temporary, 'wx', 0o600)
-  try {
-    const hash = createHash('sha256')
-    let size = 0
-    for await (const chunk of chunks) {
-      hash.update(chunk)
-      await file.writeFile(chunk)
-      size += chunk.length
-    }
-    await file.sync()
-    return { temporary, size, checksum: `sha256:${hash.digest('hex')}` }
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  } finally {
-    await file.close()
   }
 }
 

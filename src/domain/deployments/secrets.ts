@@ -3,6 +3,7 @@
  * they change, so concurrent changes of different secrets don't undo each other.
  */
 import { z } from 'zod'
+import type { SecretSet } from '../../generated/prisma/client.ts'
 import { DomainError, NotFoundError, rejectIfAny, requireVersion } from '../errors/errors.ts'
 import { optional } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
@@ -43,41 +44,42 @@ const AGGREGATE_PARTS = { withSecretsAndIntegration: true }
 export const changeSecrets = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(changeSecretsInput, raw)
-  const id = path.deployment_id
+  const { deployment_id: id } = path
   const change = { set: body.set ?? [], unset: body.unset ?? [] }
   const work = async (tx: Tx, deployment: LockedDeployment) => {
     requireVersion(raw.ifMatch, 'Deployment', id, deployment)
-    return read(tx, { deploymentId: id, revisionId: await apply(ctx, tx, deployment, change) })
+    const { revisions, secretSet: set } = await lockedAggregate(tx, deployment, AGGREGATE_PARTS)
+    const references = (deployment.secretReferences ?? []) as unknown as SecretReference[]
+    rejectIfAny(changeViolations(change, { names: set?.names ?? [], references }))
+    refuseDeleted(deployment)
+    if (change.set.length === 0 && change.unset.length === 0) return read(tx, { deploymentId: id, revisionId: null })
+    const { secretSetId, changed } = replaceSecrets(ctx, tx, id, set, (stored) => applyChange(stored, change))
+    const deploymentChange = { what: 'UPDATED', changed } as const
+    const edited = edit(tx, deployment, { ...deploymentChange, actor: actorOf(ctx.actor) }, { secretSetId })
+    tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, deploymentId: id })
+    const source = sourceAfter(baseOf(deployment, revisions, {}), edited, {})
+    const revisionId = await rollOut(ctx, tx, edited, source, { trigger: 'secrets', change: deploymentChange })
+    return read(tx, { deploymentId: id, revisionId })
   }
   return lockDeployment(ctx, id, work, AGGREGATE_PARTS)
 })
 
-type Change = Parameters<typeof changeViolations>[0]
-
-/** Returns the id of the new revision, or null. */
-async function apply(
+/**
+ * Stores a deployment's next secrets, which `next` makes of the stored ones. `given`: names that count as set now, although their
+ * values may be the same. `changed`: `secrets` if names or values differ.
+ */
+export function replaceSecrets(
   ctx: RequestContext,
   tx: Tx,
-  deployment: LockedDeployment,
-  change: Change,
-): Promise<string | null> {
-  const { revisions, secretSet: set } = await lockedAggregate(tx, deployment, AGGREGATE_PARTS)
-  const references = (deployment.secretReferences ?? []) as unknown as SecretReference[]
-  rejectIfAny(changeViolations(change, { names: set?.names ?? [], references }))
-  refuseDeleted(deployment)
-  if (change.set.length === 0 && change.unset.length === 0) return null
-
-  const before = { set, secrets: openSecrets(ctx.keyring, set) }
-  const { secrets, given } = applyChange(before.secrets, change)
-  const actor = actorOf(ctx.actor)
-  const origins = originsAfter(before, secrets, { at: tx.now(), by: actor }, given)
-  const secretSetId = storeSecrets(tx, ctx.keyring, { deploymentId: deployment.id, origins }, secrets)
-  const changed = secretsDiffer(before.secrets, secrets) ? ['secrets'] : []
-  const deploymentChange = { what: 'UPDATED', changed } as const
-  const edited = edit(tx, deployment, { ...deploymentChange, actor }, { secretSetId })
-  tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, deploymentId: deployment.id })
-  const source = sourceAfter(baseOf(deployment, revisions, {}), edited, {})
-  return rollOut(ctx, tx, edited, source, { trigger: 'secrets', change: deploymentChange })
+  deploymentId: string,
+  set: SecretSet | null,
+  next: (stored: Secret[]) => { secrets: Secret[]; given?: ReadonlySet<string> },
+): { secretSetId: string; changed: string[] } {
+  const stored = openSecrets(ctx.keyring, set)
+  const { secrets, given } = next(stored)
+  const origins = originsAfter({ set, secrets: stored }, secrets, { at: tx.now(), by: actorOf(ctx.actor) }, given)
+  const secretSetId = storeSecrets(tx, ctx.keyring, { deploymentId, origins }, secrets)
+  return { secretSetId, changed: secretsDiffer(stored, secrets) ? ['secrets'] : [] }
 }
 
 export const revealSecretInput = z.object({

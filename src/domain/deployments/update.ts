@@ -3,7 +3,7 @@
  * makes a revision.
  */
 import { z } from 'zod'
-import type { Prisma, SecretSet } from '../../generated/prisma/client.ts'
+import type { Prisma } from '../../generated/prisma/client.ts'
 import { type IfMatch, rejectIfAny, requireVersion, type Violation } from '../errors/errors.ts'
 import { changedFields } from '../parsing/changed-fields.ts'
 import { parse } from '../parsing/parse.ts'
@@ -12,8 +12,7 @@ import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
 import { recordRuntimeConfig } from '../revisions/runtime-config.ts'
 import { baseOf, rollOut, sourceAfter } from '../rollouts/rollout.ts'
-import { secretsDiffer, unmask } from '../secrets/rules.ts'
-import { openSecrets, originsAfter, storeSecrets } from '../secrets/secret-set.ts'
+import { unmask } from '../secrets/rules.ts'
 import { inspectTarball, markTarballUsed, type Tarball, tarballViolations } from '../sources/tarball.ts'
 import { actorOf, eventBy, requireRole } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
@@ -21,6 +20,7 @@ import { type ReadBack, type Written, writeVerb } from '../transaction/once.ts'
 import { buildColumns, revisionColumns, saysRevision, type Trigger } from '../values/revision-source.ts'
 import { deploymentPath, type UpdateBody, updateBody } from '../values/shapes.ts'
 import { patchViolations } from './patch-rules.ts'
+import { replaceSecrets } from './secrets.ts'
 import { classViolations } from './source-rules.ts'
 
 export const updateInput = z.object({ path: deploymentPath, body: updateBody })
@@ -99,17 +99,20 @@ async function merge(
     ...buildColumns(config, deployment),
     ...(body.secret_references == null ? {} : { secretReferences: body.secret_references }),
   }
-  const secrets = replaceSecrets(ctx, tx, deployment.id, body.secrets, set)
+  const { secrets: sent } = body
+  const secrets =
+    sent == null ? null : replaceSecrets(ctx, tx, deployment.id, set, (stored) => ({ secrets: unmask(sent, stored) }))
   const source = revisionColumns(body.source_revision_config, base)
-  const changed = [
-    ...changedFields(base, source),
-    ...changedFields(deployment, changes),
-    ...(secrets?.different ? ['secrets'] : []),
-  ]
+  const changed = [...changedFields(base, source), ...changedFields(deployment, changes), ...(secrets?.changed ?? [])]
   if (!revise && changed.length === 0) return null
   const actor = actorOf(ctx.actor)
   const change = { what: 'UPDATED', changed } as const
-  const edited = edit(tx, deployment, { ...change, actor }, secrets ? { ...changes, secretSetId: secrets.id } : changes)
+  const edited = edit(
+    tx,
+    deployment,
+    { ...change, actor },
+    secrets ? { ...changes, secretSetId: secrets.secretSetId } : changes,
+  )
   tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, deploymentId: deployment.id })
   // these changes make no revision; the holder applies them to the running one
   const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
@@ -128,20 +131,4 @@ async function unknownClassViolations(
   if (name == null) return []
   const listener = listenerId && (await tx.sql.listener.findUniqueOrThrow({ where: { id: listenerId } }))
   return classViolations(name, listener || null, ctx.settings)
-}
-
-/** Stores the secrets of a PATCH. `different`: names or values changed. Null: the PATCH has no secrets. */
-function replaceSecrets(
-  ctx: RequestContext,
-  tx: Tx,
-  deploymentId: string,
-  sent: UpdateBody['secrets'],
-  set: SecretSet | null,
-): { id: string; different: boolean } | null {
-  if (sent == null) return null
-  const stored = openSecrets(ctx.keyring, set)
-  const secrets = unmask(sent, stored)
-  const origins = originsAfter({ set, secrets: stored }, secrets, { at: tx.now(), by: actorOf(ctx.actor) })
-  const id = storeSecrets(tx, ctx.keyring, { deploymentId, origins }, secrets)
-  return { id, different: secretsDiffer(stored, secrets) }
 }

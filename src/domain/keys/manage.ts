@@ -116,23 +116,29 @@ export const updateKey = writeVerb<KeyView>(async (ctx, raw, read) => {
   const isOwn = ctx.actor.kind === 'api_key' && ctx.actor.subject === id
   if (!isOwn) requireRole(ctx, 'admin')
   const row = await transaction(ctx, async (tx) => {
-    const where = { id, AND: visibleKeys(ctx) }
-    const found = await tx.sql.apiKey.findFirst({ where, omit: WITHOUT_HASH })
-    if (!found) throw new NotFoundError('API key', id)
-    if (found.owner === body.owner) return read(tx, found)
-    if (isOwn && found.owner === null) return read(tx, await write(ctx, tx, found, body.owner))
-    requireRole(ctx, 'admin')
-    if (found.workspaceId === null && ctx.actor.workspaceId !== null)
-      throw new ForbiddenError('Only an organization-wide credential can change an organization-wide key.')
-    return read(tx, await write(ctx, tx, found, body.owner))
+    const found = await findKey(ctx, tx, id)
+    const { owner } = body
+    if (found.owner === owner) return read(tx, found)
+    if (!isOwn || found.owner !== null) {
+      requireRole(ctx, 'admin')
+      refuseOrganizationWide(ctx, found, 'change')
+    }
+    tx.emit({ ...eventBy(ctx), type: 'api_key.updated', subjectId: id, changed: ['owner'] })
+    return read(tx, await tx.sql.apiKey.update({ where: { id }, data: { owner }, omit: WITHOUT_HASH }))
   })
   ctx.onKeyRenamed?.(id)
   return row
 })
 
-async function write(ctx: RequestContext, tx: Tx, { id }: KeyView, owner: string): Promise<KeyView> {
-  tx.emit({ ...eventBy(ctx), type: 'api_key.updated', subjectId: id, changed: ['owner'] })
-  return tx.sql.apiKey.update({ where: { id }, data: { owner }, omit: WITHOUT_HASH })
+async function findKey(ctx: RequestContext, tx: Tx, id: string): Promise<KeyView> {
+  const found = await tx.sql.apiKey.findFirst({ where: { id, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH })
+  if (!found) throw new NotFoundError('API key', id)
+  return found
+}
+
+function refuseOrganizationWide({ actor }: RequestContext, { workspaceId }: KeyView, what: 'change' | 'revoke'): void {
+  if (workspaceId === null && actor.workspaceId !== null)
+    throw new ForbiddenError(`Only an organization-wide credential can ${what} an organization-wide key.`)
 }
 
 export const revokeInput = z.object({ path: z.object({ api_key_id: uuid }) })
@@ -146,13 +152,9 @@ export const revokeKey = writeVerb<KeyView>(async (ctx, raw, read) => {
   const { path } = parse(revokeInput, raw)
   const id = path.api_key_id
   const row = await transaction(ctx, async (tx) => {
-    const found = await tx.sql.apiKey.findFirst({ where: { id, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH })
-    if (!found) throw new NotFoundError('API key', id)
-    if (found.workspaceId === null && ctx.actor.workspaceId !== null) {
-      throw new ForbiddenError('Only an organization-wide credential can revoke an organization-wide key.')
-    }
-    const revoked = await markRevoked(tx, found, { workspaceId: ctx.workspace.id, actor: actorOf(ctx.actor) })
-    return read(tx, revoked)
+    const found = await findKey(ctx, tx, id)
+    refuseOrganizationWide(ctx, found, 'revoke')
+    return read(tx, await markRevoked(tx, found, eventBy(ctx)))
   })
   ctx.onKeyRevoked?.(id)
   return row
