@@ -25,19 +25,14 @@ const MAX_CONCURRENT_LOGINS = 32
 /** The operator chooses the provider, so it may be in a private network. */
 const ANY_NETWORK = { allow: ['0.0.0.0/0', '::/0'] }
 
-interface CachedConfiguration {
-  configuration: oidc.Configuration
-  /** ms, from a monotonic clock */
-  since: number
-}
-
 /** `now`: ms, from a monotonic clock. `timeoutMs`: for one response of the provider. */
 export function createLogin(
   settings: LoginSettings,
   { now = () => performance.now(), timeoutMs = TIMEOUT_MS }: { now?: () => number; timeoutMs?: number } = {},
 ): Login {
   const outbound = createOutbound(ANY_NETWORK)
-  let known: CachedConfiguration | null = null
+  /** `since`: ms, from the clock of `now` */
+  let known: { configuration: oidc.Configuration; since: number } | null = null
   let pendingConfiguration: Promise<oidc.Configuration> | null = null
   let runningLogins = 0
 

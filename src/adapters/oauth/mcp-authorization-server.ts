@@ -1,6 +1,11 @@
 /** Finds and checks the metadata of an MCP server's authorization server (RFC 8414, OpenID Connect Discovery). */
 import * as oauth from 'oauth4webapi'
-import { McpDiscoveryError, McpUnavailableError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
+import {
+  McpDiscoveryError,
+  McpUnavailableError,
+  OAuthFailure,
+  type RegisteredClient,
+} from '../../domain/ports/oauth-client.ts'
 import { addressRefusal } from '../../platform/http/outbound-address.ts'
 import { describeNonMetadata } from './failure.ts'
 import {
@@ -13,12 +18,8 @@ import {
 } from './mcp-requests.ts'
 
 export interface UsableServer {
-  issuer: string
-  authUrl: string
-  tokenUrl: string
+  published: Pick<RegisteredClient, 'issuer' | 'authUrl' | 'tokenUrl' | 'revocationUrl' | 'userinfoUrl'>
   registrationUrl: string
-  revocationUrl: string | null
-  userinfoUrl: string | null
   /** null: absent, which means `client_secret_basic` (RFC 8414, 2) */
   authMethods: readonly unknown[] | null
   /** supports refresh tokens, according to its metadata */
@@ -47,13 +48,18 @@ export async function findAuthorizationServer(
   const checkedEndpoint = (member: keyof oauth.AuthorizationServer) =>
     endpoint(found, member, (url) => addressRefusal(requests.rules, url))
   const optional = (member: keyof oauth.AuthorizationServer) => (found[member] == null ? null : checkedEndpoint(member))
+  const authUrl = checkedEndpoint('authorization_endpoint')
+  const tokenUrl = checkedEndpoint('token_endpoint')
+  const registrationUrl = checkedEndpoint('registration_endpoint')
   return {
-    issuer: found.issuer,
-    authUrl: checkedEndpoint('authorization_endpoint'),
-    tokenUrl: checkedEndpoint('token_endpoint'),
-    registrationUrl: checkedEndpoint('registration_endpoint'),
-    revocationUrl: optional('revocation_endpoint'),
-    userinfoUrl: optional('userinfo_endpoint'),
+    published: {
+      issuer: found.issuer,
+      authUrl,
+      tokenUrl,
+      revocationUrl: optional('revocation_endpoint'),
+      userinfoUrl: optional('userinfo_endpoint'),
+    },
+    registrationUrl,
     authMethods: listed(found.token_endpoint_auth_methods_supported),
     refreshes: found.grant_types_supported == null || lists(found.grant_types_supported, 'refresh_token'),
   }
@@ -131,14 +137,6 @@ function metadataLocations(requests: McpRequests, issuer: URL): { place: string;
   ]
 }
 
-const ENDPOINT_NAMES: Partial<Record<keyof oauth.AuthorizationServer, string>> = {
-  authorization_endpoint: 'authorization endpoint',
-  token_endpoint: 'token endpoint',
-  registration_endpoint: 'registration endpoint',
-  revocation_endpoint: 'revocation endpoint',
-  userinfo_endpoint: 'userinfo endpoint',
-}
-
 /** Returns an endpoint's URL. It is checked, because an MCP server may point it anywhere. */
 function endpoint(
   found: oauth.AuthorizationServer,
@@ -146,10 +144,10 @@ function endpoint(
   refusalOf: (url: string) => string | null,
 ): string {
   const url: unknown = found[member]
-  if (typeof url !== 'string') throw unsupported(`has no ${ENDPOINT_NAMES[member]}`)
+  const name = String(member).replace('_', ' ')
+  if (typeof url !== 'string') throw unsupported(`has no ${name}`)
   const refusal = refusalOf(url)
-  if (refusal !== null)
-    throw new McpDiscoveryError(`The ${ENDPOINT_NAMES[member]} of this MCP server’s authorization server ${refusal}.`)
+  if (refusal !== null) throw new McpDiscoveryError(`The ${name} of this MCP server’s authorization server ${refusal}.`)
   return new URL(url).href
 }
 

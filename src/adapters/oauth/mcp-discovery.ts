@@ -1,6 +1,11 @@
 /** Finds the authorization server of an MCP server and registers a client there (MCP authorization; RFC 9728, 8414, 7591). */
 import * as oauth from 'oauth4webapi'
-import { McpDiscoveryError, McpUnavailableError, type RegisteredClient } from '../../domain/ports/oauth-client.ts'
+import {
+  McpDiscoveryError,
+  McpUnavailableError,
+  type OAuthClient,
+  type RegisteredClient,
+} from '../../domain/ports/oauth-client.ts'
 import { AUTH_METHODS, type AuthMethod } from '../../domain/values/oauth-provider.ts'
 import { withTimeout } from '../../platform/async/time-limit.ts'
 import type { OutboundRules } from '../../platform/http/outbound-address.ts'
@@ -28,9 +33,7 @@ export async function registerForMcp(
     for (const issuer of issuers) {
       try {
         const server = await findAuthorizationServer(requests, issuer, unnamed)
-        const registered = await registerClient(requests, server, client)
-        const { authUrl, tokenUrl, revocationUrl, userinfoUrl } = server
-        return { ...registered, issuer: server.issuer, authUrl, tokenUrl, revocationUrl, userinfoUrl, resource }
+        return { ...(await registerClient(requests, server, client)), ...server.published, resource }
       } catch (error) {
         if (!(error instanceof McpDiscoveryError || error instanceof McpUnavailableError)) throw error
         wrong ??= error
@@ -40,16 +43,8 @@ export async function registerForMcp(
   })
 }
 
-export interface NewClient {
-  name: string
-  redirectUri: string
-}
-
-interface Registered {
-  clientId: string
-  clientSecret: string | null
-  tokenEndpointAuthMethod: AuthMethod
-}
+type NewClient = Parameters<OAuthClient['registerForMcp']>[1]
+type Registered = Pick<RegisteredClient, 'clientId' | 'clientSecret' | 'tokenEndpointAuthMethod'>
 
 /** Most preferred first. */
 const PREFERRED_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
@@ -91,7 +86,7 @@ function sendRegistration(
   { name, redirectUri }: NewClient,
 ): Promise<Response> {
   return oauth.dynamicClientRegistrationRequest(
-    { issuer: server.issuer, registration_endpoint: server.registrationUrl },
+    { issuer: server.published.issuer, registration_endpoint: server.registrationUrl },
     {
       client_name: `Pilothouse: ${name}`,
       redirect_uris: [redirectUri],
