@@ -77,7 +77,7 @@ async function under<T>(key: string, work: (own: RequestContext) => Promise<T>):
   }
   const idempotency = await KeyedRequest.begin(ctx, { header: key, request: 'x', codec: keeping })
   try {
-    return await once({ ...ctx, idempotency }, {}, work)
+    return await once(work)({ ...ctx, idempotency }, {})
   } finally {
     idempotency.end()
   }

@@ -26,17 +26,12 @@ const options = {
 export const deleteInput = z.object({ path: deploymentPath, query: z.object(options) })
 
 /** Marks the deployment as deleted. A second call succeeds and changes nothing. Role: deployer, for `force` admin. */
-export async function deleteDeployment(ctx: RequestContext, raw: RawInput): Promise<void> {
-  await once(ctx, raw, async (ctx, raw) => {
-    requireRole(ctx, 'deployer')
-    const { path, query } = parse(deleteInput, { query: {}, ...raw })
-    await deleteOne(ctx, path.deployment_id, {
-      deleteProject: query.delete_tracing_project ?? false,
-      force: query.force ?? false,
-      ifMatch: raw.ifMatch,
-    })
-  })
-}
+export const deleteDeployment = once<void>(async (ctx, raw) => {
+  requireRole(ctx, 'deployer')
+  const { path, query } = parse(deleteInput, { query: {}, ...raw })
+  const how = { deleteProject: query.delete_tracing_project ?? false, force: query.force ?? false }
+  await deleteOne(ctx, path.deployment_id, { ...how, ifMatch: raw.ifMatch })
+})
 
 export const bulkDeleteInput = z.object({
   query: z.object({

@@ -4,18 +4,11 @@ import type { Listener } from '../../generated/prisma/client.ts'
 import { ConflictError, rejectIfAny, requireVersion, type Violation } from '../errors/errors.ts'
 import { markRevoked } from '../keys/manage.ts'
 import { changedFields } from '../parsing/changed-fields.ts'
-import {
-  immutableViolations,
-  parse,
-  type RawInput,
-  violation,
-  violationUnless,
-  whyImmutable,
-} from '../parsing/parse.ts'
+import { immutableViolations, parse, violation, violationUnless, whyImmutable } from '../parsing/parse.ts'
 import { forgetListener } from '../repositories/deployment.ts'
 import { lockListener } from '../repositories/locks.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
-import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import { type Tx, transaction } from '../transaction/context.ts'
 import { once, writeVerb } from '../transaction/once.ts'
 import { requireListenerPlan } from './read.ts'
 import { type ComputeConfig, createBody, listenerPath, updateBody } from './schemas.ts'
@@ -111,9 +104,7 @@ async function refuseRemovingUsed(tx: Tx, listener: Listener, kept: readonly str
 export const deleteInput = z.object({ path: listenerPath })
 
 /** Role: admin. Throws ForbiddenError (also for the plan), NotFoundError; ConflictError while a deployment is not torn down. */
-export const deleteListener = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, remove)
-
-async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
+export const deleteListener = once<void>(async (ctx, raw) => {
   requireRole(ctx, 'admin')
   requireListenerPlan(ctx)
   const { path } = parse(deleteInput, raw)
@@ -131,7 +122,7 @@ async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
     return keys
   })
   for (const key of revoked) ctx.onKeyRevoked?.(key.id)
-}
+})
 
 /** Name of a Kubernetes namespace. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/

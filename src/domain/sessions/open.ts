@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { hashToken, randomToken } from '../crypto/random-token.ts'
-import { rejectIfAny, UnauthenticatedError } from '../errors/errors.ts'
+import { UnauthenticatedError, ValidationError } from '../errors/errors.ts'
 import { KEY_CHANNEL } from '../keys/manage.ts'
 import { parse, type RawInput, violation } from '../parsing/parse.ts'
 import type { RANKED_ROLES } from '../transaction/access.ts'
@@ -107,13 +107,11 @@ export function readProof(raw: RawInput): Proof {
   const { api_key, code } = parse(openInput, raw).body
   if (api_key != null && code == null) return { kind: 'key', text: api_key }
   if (code != null && api_key == null) return { kind: 'code', text: code }
-  const both = api_key != null
-  rejectIfAny([
-    both
+  throw new ValidationError([
+    api_key != null
       ? violation('code', 'Must not be sent together with api_key.')
       : violation('api_key', 'Either this or code is required.', 'missing'),
   ])
-  throw new Error('unreachable')
 }
 
 export interface OpeningKey {

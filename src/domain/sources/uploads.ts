@@ -83,7 +83,7 @@ export async function receiveUpload(core: Core, request: UploadRequest): Promise
 
 function requireSignature(core: Core, { objectPath, expires, signature }: UploadRequest): void {
   const until = /^\d{1,11}$/.test(expires) ? Number(expires) : 0
-  if (!isSigned(core.keyring, objectPath, until, signature))
+  if (!core.keyring.verify(PURPOSE, signedText(objectPath, until), signature))
     throw new ForbiddenError('The signature of this address is not valid: use the upload_url exactly as it was given.')
   if (until * 1000 <= core.clock().getTime())
     throw new ForbiddenError('This address has expired: get a new one from the upload-url of the deployment.')
@@ -146,10 +146,6 @@ const signedText = (objectPath: string, expires: number) => `PUT\n${objectPath}\
 /** `expires`: seconds since 1970 */
 export function signUpload(keyring: KeyRing, objectPath: string, expires: number): string {
   return keyring.sign(PURPOSE, signedText(objectPath, expires))
-}
-
-function isSigned(keyring: KeyRing, objectPath: string, expires: number, signature: string): boolean {
-  return keyring.verify(PURPOSE, signedText(objectPath, expires), signature)
 }
 
 /** A small batch keeps a round short. */

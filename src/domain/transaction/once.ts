@@ -5,17 +5,19 @@ import { Repeated } from './idempotency.ts'
 
 type Verb<T> = (ctx: RequestContext, raw: RawInput) => Promise<T>
 
-/** Checks role and input before it returns a stored answer, so a caller that lost its role gets none. */
-export async function once<T>(ctx: RequestContext, raw: RawInput, verb: Verb<T>): Promise<T> {
-  const guard = ctx.idempotency?.guard()
-  if (!guard) return verb(ctx, raw)
-  try {
-    return await verb({ ...ctx, guard }, withKnown(raw, guard.known))
-  } catch (error) {
-    if (error instanceof Repeated) return guard.answer(error.entry) as T
-    throw error
+/** Makes a verb of `work`, which checks role and input before a stored answer is returned: a caller that lost its role gets none. */
+export const once =
+  <T>(work: Verb<T>): Verb<T> =>
+  async (ctx, raw) => {
+    const guard = ctx.idempotency?.guard()
+    if (!guard) return work(ctx, raw)
+    try {
+      return await work({ ...ctx, guard }, withKnown(raw, guard.known))
+    } catch (error) {
+      if (error instanceof Repeated) return guard.answer(error.entry) as T
+      throw error
+    }
   }
-}
 
 /** For a verb that does several things. Parsing its input also rejects a key of another request. */
 export const forItems = (ctx: RequestContext, raw: RawInput): RawInput =>
@@ -64,14 +66,16 @@ export interface WriteVerb<W> {
 export function writeVerb<W>(
   work: <T>(ctx: RequestContext, raw: RawInput, read: ReadBack<W, T>) => Promise<T>,
 ): WriteVerb<W> {
-  return (ctx: RequestContext, raw: RawInput, read: ReadBack<W, unknown> = async (_tx, written) => written) =>
-    once(ctx, raw, (own, input) =>
+  return (ctx: RequestContext, raw: RawInput, read: ReadBack<W, unknown> = async (_tx, written) => written) => {
+    const verb = once((own, input) =>
       work(own, input, async (tx, written) => {
         const result = await read(tx, written)
         own.guard?.keep(result)
         return result
       }),
-    ) as Promise<never>
+    )
+    return verb(ctx, raw) as Promise<never>
+  }
 }
 
 /** Prisma's part of a selection. A row that is read contains the selected fields, although its type has all fields. */

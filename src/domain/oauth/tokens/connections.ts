@@ -108,9 +108,7 @@ async function lockActiveToken(tx: Tx, ctx: RequestContext, id: string): Promise
 export const deleteInput = z.object({ path: agentPath.extend({ connection_id: uuid }) })
 
 /** Role: deployer. Throws NotFoundError, also for a connection of another agent or user. */
-export const deleteConnection = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, remove)
-
-async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
+export const deleteConnection = once<void>(async (ctx, raw) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(deleteInput, raw)
   const { workspace, actor } = ctx
@@ -127,4 +125,4 @@ async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
     if (deleted === 0) throw new NotFoundError('Connection', path.connection_id)
     tx.emit({ ...eventBy(ctx), type: 'connection.deleted', subjectId: path.connection_id })
   })
-}
+})

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { NotFoundError } from '../../errors/errors.ts'
 import { printable } from '../../parsing/fields.ts'
-import { parse, type RawInput } from '../../parsing/parse.ts'
+import { parse } from '../../parsing/parse.ts'
 import { toDelete } from '../../repositories/locks.ts'
 import { actorOf, requireRole } from '../../transaction/access.ts'
 import { type Core, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
@@ -19,9 +19,7 @@ const BATCH_ROWS = 100
 export const deleteInput = z.object({ path: tokenPath })
 
 /** The call then waits a few seconds for the revocation, even without its client. The job repeats a failed one. */
-export const deleteToken = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, removeToken)
-
-async function removeToken(ctx: RequestContext, raw: RawInput): Promise<void> {
+export const deleteToken = once<void>(async (ctx, raw) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(deleteInput, raw)
   const revocation = await transaction(ctx, async (tx) => {
@@ -29,7 +27,7 @@ async function removeToken(ctx: RequestContext, raw: RawInput): Promise<void> {
     return deleteLocked(tx, ctx, token, actorOf(ctx.actor))
   })
   if (revocation) await revokeNow(ctx, revocation)
-}
+})
 
 export const deleteOfUserInput = z.object({
   query: z.object({
@@ -40,12 +38,11 @@ export const deleteOfUserInput = z.object({
 })
 
 /** Deletes one user's tokens in this workspace, for example of a revoked key. The job revokes them. Returns their number. */
-export const deleteTokensOfUser = (ctx: RequestContext, raw: RawInput): Promise<number> =>
-  once(ctx, raw, async (ctx, raw) => {
-    requireRole(ctx, 'admin')
-    const { query } = parse(deleteOfUserInput, raw)
-    return settle(ctx, await deleteTokens(ctx, ctx.workspace.id, Prisma.sql`subject = ${query.user_id}`))
-  })
+export const deleteTokensOfUser = once<number>(async (ctx, raw) => {
+  requireRole(ctx, 'admin')
+  const { query } = parse(deleteOfUserInput, raw)
+  return settle(ctx, await deleteTokens(ctx, ctx.workspace.id, Prisma.sql`subject = ${query.user_id}`))
+})
 
 /**
  * Deletes matching tokens in batches, so it may be interrupted and repeated. Returns their number. The call's outcome is not

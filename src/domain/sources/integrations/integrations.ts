@@ -56,9 +56,7 @@ export async function listIntegrations(ctx: RequestContext, raw: RawInput): Prom
 export const removeInput = z.object({ path: z.object({ integration_id: uuid }) })
 
 /** Its deployments keep running, but can't be built. Throws NotFoundError; ConflictError for the server's own directory. */
-export const removeIntegration = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, remove)
-
-async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
+export const removeIntegration = once<void>(async (ctx, raw) => {
   requireRole(ctx, 'admin')
   const { path } = parse(removeInput, raw)
   const where = { id: path.integration_id, ...liveIntegration(ctx) }
@@ -70,4 +68,4 @@ async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
     if (count === 0) throw new NotFoundError('Integration', path.integration_id)
     tx.emit({ ...eventBy(ctx), type: 'integration.removed', subjectId: path.integration_id })
   })
-}
+})
