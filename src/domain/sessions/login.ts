@@ -113,7 +113,7 @@ export interface FinishInput {
   boundTo: string
 }
 
-/** Throws LoginError. The session gets the rights of the current claims and a person's maximum lifetime (issue-code.ts). */
+/** Throws LoginError. The session gets the rights of the current claims and a person's maximum lifetime (open.ts). */
 export async function finishLogin(core: Core, { parameters, sealed, boundTo }: FinishInput): Promise<string> {
   if (!core.login) throw new LoginError('not_configured')
   const login = openLogin(core, parameters.get('state') ?? '', sealed)
