@@ -95,7 +95,7 @@ test('following a log ends when the pod is gone, and is refused for a missing po
     .objects(pod.metadata!.labels!['pilothouse.dev/deployment-id']!)
     .find(({ kind }) => kind === 'Deployment')!
   const ended = cluster.followLog(pod, 'agent', {}, () => undefined, never).catch(String)
-  await cluster.remove(owner, fence(1n), 'foreground')
+  await cluster.remove(owner, fence(1n), 'Foreground')
   await ended
   await seen(cluster, () => cluster.pods(pod.metadata!.labels!['pilothouse.dev/deployment-id']!).length === 0)
   const again = cluster.followLog(pod, 'agent', {}, () => undefined, never)

@@ -2,13 +2,13 @@
 import { ConnectionError } from '../../../platform/http/client.ts'
 import { splitLines } from '../../../platform/http/lines.ts'
 import { MAX_LINE_CHARACTERS } from '../../output/lines.ts'
+import type { Api } from '../api-server/api.ts'
 import { ClusterClosedError, Unreachable } from '../api-server/errors.ts'
-import type { ClusterAccess } from '../informers/store.ts'
 
 /** characters of a raw line, with control codes and overwritten parts that are removed later */
 const MAX_RAW_LINE_CHARACTERS = 4 * MAX_LINE_CHARACTERS
 
-export interface LogOptions {
+interface LogOptions {
   /** only lines printed at or after this time */
   since?: Date
   /** resumes after the line with this stamp */
@@ -19,19 +19,20 @@ export interface LogOptions {
   tailLines?: number
 }
 
-interface ContainerRef {
-  pod: { namespace: string; name: string }
-  container: string
-}
-
-/** See Cluster.followLog. It does not retry: the caller knows whether the container still matters. */
-export async function followLog(
-  { api }: ClusterAccess,
-  { pod, container }: ContainerRef,
+export type LogArguments = [
+  pod: { namespace: string; name: string },
+  container: string,
   options: LogOptions,
   onLine: (line: string, at: Date, stamp: string) => void,
   signal: AbortSignal,
-): Promise<void> {
+]
+
+/**
+ * Follows a container's log until the container ends or the signal aborts. Lines are raw; very long ones are cut.
+ * Unreachable: resume with `after`, the last stamp. ApiRefused 400: not started; 404: the pod is gone.
+ * It does not retry: the caller knows whether the container still matters.
+ */
+export async function followLog(api: Api, ...[pod, container, options, onLine, signal]: LogArguments): Promise<void> {
   const { since, after, previous, tailLines } = options
   const action = `read the log of container "${container}" of pod "${pod.name}" in namespace "${pod.namespace}"`
   const from = after === undefined ? since : readTime(after).time?.at

@@ -75,7 +75,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
         // otherwise an earlier holder could recreate deleted objects
         if (!fenced) await cluster.writeToken({ apiVersion: 'v1', kind: 'Secret', ...anchor }, fence)
         fenced = true
-        await cluster.remove(object, fence, ownsPods(object) ? 'foreground' : 'background')
+        await cluster.remove(object, fence, ownsPods(object) ? 'Foreground' : 'Background')
         deleted.add(object.metadata.uid)
       } catch (error) {
         if (error instanceof ApiRefused)
