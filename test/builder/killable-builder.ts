@@ -3,8 +3,7 @@
  */
 import { createInterface } from 'node:readline'
 import { createSourceBuilder } from '../../src/dataplane/builder/source-builder.ts'
-import type { LeasedClaim, RevisionLog, RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
-import type { SourceBuilder } from '../../src/dataplane/runtimes/source-builder.ts'
+import type { LeasedClaim, RevisionLog, RevisionStep, SourceBuilder } from '../../src/dataplane/runtimes/runtime.ts'
 import { NO_SOURCES, never } from '../dataplane/support.ts'
 import type { BuilderSettings } from './image-builder.ts'
 

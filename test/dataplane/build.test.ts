@@ -11,7 +11,7 @@ import { loadSource } from '../../src/dataplane/build/load-source.ts'
 import { EMPTY_MASK } from '../../src/dataplane/output/mask.ts'
 import { StepFailure } from '../../src/dataplane/output/step-failure.ts'
 import { parseArtifact } from '../../src/dataplane/runtimes/artifact.ts'
-import { planFirst } from '../../src/dataplane/runtimes/plan-first.ts'
+import { BuildQueue } from '../../src/dataplane/runtimes/build-queue.ts'
 import type { RevisionLog } from '../../src/dataplane/runtimes/runtime.ts'
 import type { Progress, RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import { needsRoot } from '../support/root.ts'
@@ -93,13 +93,13 @@ test('the log of a build without a plan contains the attempt and ends with the r
 })
 
 test('each progress message of a build is one sentence with one full stop', async () => {
-  const told: (string | undefined)[] = []
+  const told: string[] = []
   const work = async (head: RevisionLog) => {
     for (const line of ['Commit abc', 'fatal: Could not read from remote repository.', 'Why?'])
       head.write('build', line)
   }
-  const hear = (progress: Progress | null) => void told.push(progress?.message)
-  await planFirst(memoryLog(), hear, () => undefined, work)
+  const onProgress = (progress: Progress | null) => void (progress && told.push(progress.message))
+  await new BuildQueue(1).run({ log: memoryLog(), signal: never, onProgress }, work)
   expect(told).toEqual(['Commit abc.', 'fatal: Could not read from remote repository.', 'Why?'])
 })
 

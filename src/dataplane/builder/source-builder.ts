@@ -18,9 +18,7 @@ import { chownTreeToServer, removeTrees } from '../process/isolation/untrusted-t
 import { runGroup } from '../process/processes/process-group.ts'
 import { Reaper } from '../process/processes/reaper.ts'
 import { BuildQueue } from '../runtimes/build-queue.ts'
-import { planFirst } from '../runtimes/plan-first.ts'
-import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
-import type { SourceBuilder } from '../runtimes/source-builder.ts'
+import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep, SourceBuilder } from '../runtimes/runtime.ts'
 import { createSourcesFolder, makeBuildFolder } from './build-folder.ts'
 import type { BaseImages } from './dockerfile/dockerfile.ts'
 import { createImageBuilder, type ImageBuilder, type ImageBuilderOptions } from './image-builder.ts'
@@ -37,8 +35,6 @@ export interface SourceBuilderOptions extends Omit<ImageBuilderOptions, 'reaper'
   base: BaseImages
   maxBuilds: number
 }
-
-const ignore = () => undefined
 
 const BUILDER_HELP = 'Or run a builder on a machine that has an engine: npm run cli -- builder.'
 
@@ -59,6 +55,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): SourceBuilde
     onPlan: OnPlan,
   ): Promise<Built> {
     const { revision } = step
+    warnOfShortSecrets(revision.secrets, log, 'build')
     await images.ready(signal).catch(async (error) => {
       // only with a registry: otherwise this machine can't get an image that another machine builds
       const leave = error instanceof StepFailure && error.reason === 'NO_BUILDER'
@@ -102,13 +99,10 @@ export function createSourceBuilder(options: SourceBuilderOptions): SourceBuilde
   }
 
   return {
-    build: (claim, step, log, signal, onCommit = ignore, onProgress = ignore, onPlan = ignore) => {
-      const work = (planned: RevisionLog, reportPlan: OnPlan) => {
-        warnOfShortSecrets(step.revision.secrets, planned, 'build')
-        return build(claim.deployment.id, step, planned, signal, onCommit, reportPlan)
-      }
-      return turns.run(log, signal, onProgress, () => planFirst(log, onProgress, onPlan, work))
-    },
+    build: (claim, step, log, signal, onCommit = () => undefined, onProgress, onPlan) =>
+      turns.run({ log, signal, onProgress, onPlan }, (planned, reportPlan) =>
+        build(claim.deployment.id, step, planned, signal, onCommit, reportPlan),
+      ),
     problem: images.problem,
     prune: images.prune,
     remove: images.remove,

@@ -17,7 +17,7 @@ import type { GitAccount, RunCommand } from '../build/run-command.ts'
 import { dockerfileSource } from '../builder/image-source.ts'
 import type { OnLine } from '../output/lines.ts'
 import { passwordsOf } from '../output/mask.ts'
-import { maskFailures } from '../output/mask-failure.ts'
+import { maskFailures, warnOfShortSecrets } from '../output/mask-failure.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import { treeArtifact } from '../runtimes/artifact.ts'
 import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
@@ -61,6 +61,7 @@ export async function runBuild(
   onPlan: OnPlan,
 ): Promise<Built> {
   const { revision } = step
+  warnOfShortSecrets(revision.secrets, log, 'build')
   const credentials =
     revision.source === 'gitprovider' ? await machine.options.sources.gitCredentials(deploymentId, signal) : null
   const indexes = machine.options.packageIndexes ?? {}

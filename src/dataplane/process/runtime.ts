@@ -8,16 +8,7 @@ import { unlessAborted, withTimeout } from '../../platform/async/time-limit.ts'
 import { maskFailures, warnOfShortSecrets } from '../output/mask-failure.ts'
 import { imageOf, imageVersion } from '../runtimes/artifact.ts'
 import { BuildQueue } from '../runtimes/build-queue.ts'
-import { planFirst } from '../runtimes/plan-first.ts'
-import type {
-  Candidate,
-  LeasedClaim,
-  OnPlan,
-  OnProgress,
-  RevisionLog,
-  RevisionStep,
-  Runtime,
-} from '../runtimes/runtime.ts'
+import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtimes/runtime.ts'
 import { StepCalls } from '../runtimes/step-calls.ts'
 import { pruneAgentServers } from './artifacts/agent-servers.ts'
 import { pruneArtifacts } from './artifacts/artifacts.ts'
@@ -123,23 +114,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         await createDatabase(machine.databaseAdmin, claim.deployment.id, app.database, signal)
       }),
 
-    build: (
-      claim,
-      step,
-      log,
-      signal,
-      onCommit = () => undefined,
-      onProgress = () => undefined,
-      onPlan = () => undefined,
-    ) => {
-      const work = (stepLog: RevisionLog, onPlanned: OnPlan) => {
-        warnOfShortSecrets(step.revision.secrets, stepLog, 'build')
-        return runBuild(machine, claim.deployment.id, step, stepLog, signal, onCommit, onPlanned)
-      }
-      return builds.run(log, signal, onProgress, () =>
-        calls.run(step.id, () => planFirst(log, onProgress, onPlan, work)),
-      )
-    },
+    build: (claim, step, log, signal, onCommit = () => undefined, onProgress, onPlan) =>
+      builds.run({ log, signal, onProgress, onPlan }, (stepLog, onPlanned) =>
+        calls.run(step.id, () => runBuild(machine, claim.deployment.id, step, stepLog, signal, onCommit, onPlanned)),
+      ),
 
     deploy: (claim, step, log, signal, onProgress = () => undefined) =>
       calls.run(
