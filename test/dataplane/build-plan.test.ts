@@ -89,129 +89,95 @@ describe('an application without graphs', () => {
   })
 })
 
+/** Files of a tree with JavaScript graphs and a start script, or with Python graphs. */
+const js = (files: Files = {}, config: object = {}): Files => ({
+  'graph.json': { ...JS, ...config },
+  'package.json': START,
+  ...files,
+})
+const py = (config: object, files: Files = {}): Files => ({ 'graph.json': { ...PY, ...config }, ...files })
+const started = (files: Files) => py({ start: 'x' }, files)
+const PIP = 'python -m pip install'
+
 describe('a tree becomes', () => {
-  test.each<[what: string, files: Files, expected: string]>([
-    // Node, by lock file
-    [
-      'npm with a lock file',
-      { 'graph.json': JS, 'package.json': START, 'package-lock.json': '{}' },
-      'node own | .: npm ci | .: node server.js',
-    ],
-    [
-      'npm with a shrinkwrap',
-      { 'graph.json': JS, 'package.json': START, 'npm-shrinkwrap.json': '{}' },
-      'node own | .: npm ci | .: node server.js',
-    ],
-    ['npm without one', { 'graph.json': JS, 'package.json': START }, 'node own | .: npm install | .: node server.js'],
-    [
-      'pnpm',
-      { 'graph.json': JS, 'package.json': START, 'pnpm-lock.yaml': '' },
-      'node own | .: pnpm install --frozen-lockfile | .: node server.js',
-    ],
-    [
-      'yarn 1',
-      { 'graph.json': JS, 'package.json': START, 'yarn.lock': '' },
-      'node own | .: yarn install --frozen-lockfile | .: node server.js',
-    ],
-    [
-      'yarn 4 by its settings',
-      { 'graph.json': JS, 'package.json': START, 'yarn.lock': '', '.yarnrc.yml': '' },
-      'node own | .: yarn install --immutable | .: node server.js',
-    ],
+  test.each<[what: string, files: Files, install: string]>([
+    ['npm with a lock file', { 'package-lock.json': '{}' }, 'npm ci'],
+    ['npm with a shrinkwrap', { 'npm-shrinkwrap.json': '{}' }, 'npm ci'],
+    ['npm without one', {}, 'npm install'],
+    ['pnpm', { 'pnpm-lock.yaml': '' }, 'pnpm install --frozen-lockfile'],
+    ['yarn 1', { 'yarn.lock': '' }, 'yarn install --frozen-lockfile'],
+    ['yarn 4 by its settings', { 'yarn.lock': '', '.yarnrc.yml': '' }, 'yarn install --immutable'],
     [
       'yarn 4 by packageManager',
-      { 'graph.json': JS, 'package.json': { ...START, packageManager: 'yarn@4.1.0' }, 'yarn.lock': '' },
-      'node own | .: yarn install --immutable | .: node server.js',
+      { 'package.json': { ...START, packageManager: 'yarn@4.1.0' }, 'yarn.lock': '' },
+      'yarn install --immutable',
     ],
-    [
-      'pnpm by packageManager',
-      { 'graph.json': JS, 'package.json': { ...START, packageManager: 'pnpm@9.0.0' } },
-      'node own | .: pnpm install | .: node server.js',
-    ],
+    ['pnpm by packageManager', { 'package.json': { ...START, packageManager: 'pnpm@9.0.0' } }, 'pnpm install'],
     [
       'files that begin with a byte order mark',
       { 'graph.json': `\uFEFF${JSON.stringify(JS)}`, 'package.json': `\uFEFF${JSON.stringify(START)}` },
-      'node own | .: npm install | .: node server.js',
+      'npm install',
     ],
-    [
-      'a start in the graph configuration file',
-      { 'graph.json': { ...JS, start: 'node x.js' }, 'package.json': {} },
-      'node own | .: npm install | .: node x.js',
-    ],
-    // Python
-    [
-      'pip with requirements and "start"',
-      { 'graph.json': { ...PY, start: 'python server.py' }, 'requirements.txt': '' },
-      'python own | .: python -m pip install -r requirements.txt | .: python server.py',
-    ],
+    ['a Dockerfile that is not meant', js({ Dockerfile: 'FROM x' }, { dockerfile: false }), 'npm install'],
+    ['Node, where only that has a start script', py({}, { 'requirements.txt': '' }), 'npm install'],
+  ])('%s', (_, files, install) => {
+    expect(brief(plan(js(files)))).toBe(`node own | .: ${install} | .: node server.js`)
+  })
+
+  test.each<[what: string, files: Files, steps: string]>([
+    ['pip with requirements and "start"', started({ 'requirements.txt': '' }), `.: ${PIP} -r requirements.txt | .: x`],
     [
       'a Procfile',
-      { 'graph.json': PY, 'requirements.txt': '', Procfile: 'release: x\nweb: gunicorn app:app \n' },
-      'python own | .: python -m pip install -r requirements.txt | .: gunicorn app:app',
+      py({}, { 'requirements.txt': '', Procfile: 'release: x\nweb: gunicorn app:app \n' }),
+      `.: ${PIP} -r requirements.txt | .: gunicorn app:app`,
     ],
-    [
-      '"start" before a Procfile',
-      { 'graph.json': { ...PY, start: 'python a.py' }, Procfile: 'web: b' },
-      'python own | .: python a.py',
-    ],
+    ['"start" before a Procfile', started({ Procfile: 'web: b' }), '.: x'],
     [
       '[project.scripts]',
-      { 'graph.json': PY, 'pyproject.toml': '[project]\nname = "x"\n[project.scripts]\nserve-it = "x:main"\n' },
-      'python own | .: python -m pip install . | .: serve-it',
+      py({}, { 'pyproject.toml': '[project]\nname = "x"\n[project.scripts]\nserve-it = "x:main"\n' }),
+      `.: ${PIP} . | .: serve-it`,
     ],
     [
       'the script called start',
-      { 'graph.json': PY, 'pyproject.toml': '[project.scripts]\na = "x:a"\nstart = "x:b"\n' },
-      'python own | .: python -m pip install . | .: start',
+      py({}, { 'pyproject.toml': '[project.scripts]\na = "x:a"\nstart = "x:b"\n' }),
+      `.: ${PIP} . | .: start`,
     ],
     [
       'uv',
-      { 'graph.json': { ...PY, start: 'python a.py' }, 'pyproject.toml': '[project]\nname = "x"\n', 'uv.lock': '' },
-      'python own | .: uv sync --frozen --no-dev --no-editable | .: python a.py',
+      started({ 'pyproject.toml': '[project]\nname = "x"\n', 'uv.lock': '' }),
+      '.: uv sync --frozen --no-dev --no-editable | .: x',
     ],
     [
       'uv with a package',
-      {
-        'graph.json': { ...PY, start: 'python a.py' },
-        'pyproject.toml': '[project]\nname = "x"\n[build-system]\n',
-        'uv.lock': '',
-      },
-      'python own | .: uv sync --frozen --no-dev --no-install-project | .: uv sync --frozen --no-dev --no-editable | .: python a.py',
+      started({ 'pyproject.toml': '[project]\nname = "x"\n[build-system]\n', 'uv.lock': '' }),
+      '.: uv sync --frozen --no-dev --no-install-project | .: uv sync --frozen --no-dev --no-editable | .: x',
     ],
     [
       'pip, of a program without a build system',
-      {
-        'graph.json': { ...PY, start: 'python a.py' },
-        'pyproject.toml': '[project]\nname = "x"\ndependencies = ["httpx>=0.27", "a @ https://x/y.whl"]\n',
-      },
-      'python own | .: python -m pip install httpx>=0.27 a @ https://x/y.whl | .: python a.py',
+      started({ 'pyproject.toml': '[project]\nname = "x"\ndependencies = ["httpx>=0.27", "a @ https://x/y.whl"]\n' }),
+      `.: ${PIP} httpx>=0.27 a @ https://x/y.whl | .: x`,
     ],
     [
       'pip with both files',
-      {
-        'graph.json': { ...PY, start: 'x' },
-        'requirements.txt': 'a==1',
-        'pyproject.toml': '[build-system]\nrequires = []\n',
-      },
-      'python own | .: python -m pip install -r requirements.txt | .: python -m pip install . | .: x',
+      started({ 'requirements.txt': 'a==1', 'pyproject.toml': '[build-system]\nrequires = []\n' }),
+      `.: ${PIP} -r requirements.txt | .: ${PIP} . | .: x`,
     ],
     [
       'Python, where a package.json is there for something else',
-      { 'graph.json': PY, 'package.json': START, Procfile: 'web: x', 'requirements.txt': '' },
-      'python own | .: python -m pip install -r requirements.txt | .: x',
+      py({}, { 'package.json': START, Procfile: 'web: x', 'requirements.txt': '' }),
+      `.: ${PIP} -r requirements.txt | .: x`,
     ],
+  ])('%s', (_, files, steps) => {
+    expect(brief(plan(files))).toBe(`python own | ${steps}`)
+  })
+
+  test.each<[what: string, files: Files, expected: string]>([
     [
-      'Node, where only that has a start script',
-      { 'graph.json': PY, 'package.json': START, 'requirements.txt': '' },
-      'node own | .: npm install | .: node server.js',
+      'a start in the graph configuration file',
+      js({ 'package.json': {} }, { start: 'node x.js' }),
+      'node own | .: npm install | .: node x.js',
     ],
-    // a Dockerfile
-    ['a Dockerfile', { 'graph.json': JS, 'package.json': START, Dockerfile: 'FROM x' }, 'dockerfile Dockerfile in .'],
-    [
-      'a Dockerfile that is not meant',
-      { 'graph.json': { ...JS, dockerfile: false }, 'package.json': START, Dockerfile: 'FROM x' },
-      'node own | .: npm install | .: node server.js',
-    ],
+    ['a Dockerfile', js({ Dockerfile: 'FROM x' }), 'dockerfile Dockerfile in .'],
     [
       'another Dockerfile',
       { 'graph.json': { ...JS, dockerfile: './docker/agent.Dockerfile' }, 'docker/agent.Dockerfile': 'FROM x' },
@@ -283,67 +249,43 @@ describe('the message names what is wrong or missing:', () => {
     ['not an object', { 'graph.json': '[]' }, /must hold a JSON object/],
     [
       'a health path with a query',
-      { 'graph.json': { ...JS, health_path: '/ok?a=1' } },
+      js({}, { health_path: '/ok?a=1' }),
       /"health_path" must be a path that begins with "\/"/,
     ],
     ['no graphs', { 'graph.json': {} }, /"graphs" must be an object/],
     [
       'a package without a start script',
-      { 'graph.json': JS, 'package.json': {} },
+      js({ 'package.json': {} }),
       /"package.json" has no "start" script: add one .*set AGENT_SERVER_NODE and AGENT_SERVER_NODE_COMMAND/,
     ],
     ['graphs alone', { 'graph.json': JS }, /no package.json next to .*AGENT_SERVER_NODE/],
     [
       'Python graphs alone',
-      { 'graph.json': PY },
+      py({}),
       /add "start" to it, a Procfile .*AGENT_SERVER_PYTHON and AGENT_SERVER_PYTHON_COMMAND/,
     ],
     [
       'several scripts',
-      { 'graph.json': PY, 'pyproject.toml': '[project.scripts]\na = "x:a"\nb = "x:b"\n' },
+      py({}, { 'pyproject.toml': '[project.scripts]\na = "x:a"\nb = "x:b"\n' }),
       /of its 2 \[project.scripts\] none is called "start"/,
     ],
-    [
-      'nothing that is known',
-      { 'graph.json': { graphs: { a: 'a.rb:g' } } },
-      /neither Python nor JavaScript.* or a Dockerfile/,
-    ],
-    [
-      'a Dockerfile that is not there',
-      { 'graph.json': { ...JS, dockerfile: 'x/Dockerfile' } },
-      /has no Dockerfile "x\/Dockerfile"/,
-    ],
-    [
-      'a Dockerfile elsewhere',
-      { 'graph.json': { ...JS, dockerfile: '../Dockerfile' } },
-      /"..\/Dockerfile" is outside of the source/,
-    ],
-    ['an absolute Dockerfile', { 'graph.json': { ...JS, dockerfile: '/etc/passwd' } }, /is outside of the source/],
-    ['"start" that is no text', { 'graph.json': { ...PY, start: ['x'] } }, /"start" must be a text/],
-    [
-      'dependencies that are no list',
-      { 'graph.json': { ...PY, start: 'x', dependencies: '.' } },
-      /"dependencies" must be a list/,
-    ],
+    ['nothing that is known', py({ graphs: { a: 'a.rb:g' } }), /neither Python nor JavaScript.* or a Dockerfile/],
+    ['a Dockerfile that is not there', js({}, { dockerfile: 'x/Dockerfile' }), /has no Dockerfile "x\/Dockerfile"/],
+    ['a Dockerfile elsewhere', js({}, { dockerfile: '../Dockerfile' }), /"..\/Dockerfile" is outside of the source/],
+    ['an absolute Dockerfile', js({}, { dockerfile: '/etc/passwd' }), /is outside of the source/],
+    ['"start" that is no text', py({ start: ['x'] }), /"start" must be a text/],
+    ['dependencies that are no list', py({ start: 'x', dependencies: '.' }), /"dependencies" must be a list/],
     [
       'an option as dependency',
-      { 'graph.json': { ...PY, start: 'x', dependencies: ['--index-url=http://x'] } },
+      py({ start: 'x', dependencies: ['--index-url=http://x'] }),
       /neither a package nor a path/,
     ],
-    [
-      'a dependency elsewhere',
-      { 'graph.json': { ...PY, start: 'x', dependencies: ['../../x'] } },
-      /outside of the source/,
-    ],
-    [
-      'a dependency that is not there',
-      { 'graph.json': { ...PY, start: 'x', dependencies: ['./lib'] } },
-      /has no folder ".\/lib"/,
-    ],
-    ['broken TOML', { 'graph.json': PY, 'pyproject.toml': '[project' }, /"pyproject.toml" is not valid TOML/],
+    ['a dependency elsewhere', py({ start: 'x', dependencies: ['../../x'] }), /outside of the source/],
+    ['a dependency that is not there', py({ start: 'x', dependencies: ['./lib'] }), /has no folder ".\/lib"/],
+    ['broken TOML', py({}, { 'pyproject.toml': '[project' }), /"pyproject.toml" is not valid TOML/],
     [
       'odd requirements',
-      { 'graph.json': { ...PY, start: 'x' }, 'pyproject.toml': '[project]\ndependencies = ["-e ."]' },
+      started({ 'pyproject.toml': '[project]\ndependencies = ["-e ."]' }),
       /"dependencies" of \[project\] must be a list of requirements/,
     ],
   ])('%s', (_, files, sentence) => {

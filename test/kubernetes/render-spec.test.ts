@@ -13,46 +13,51 @@ const [SA, QA] = [`${SP}.containers.agent`, `${QP}.containers.agent`]
 const C = 'Deployment/cache:spec.template.spec.containers.redis'
 const D = 'StatefulSet/database:spec.template.spec.containers.postgres'
 
-/** The same paths below the pods of server and queue. */
-const both = (paths: Paths): Paths =>
-  Object.fromEntries(
-    Object.entries(paths).flatMap(([path, value]) => [
-      [`${SP}.${path}`, value],
-      [`${QP}.${path}`, value],
-    ]),
-  )
+const below = (at: string, paths: Paths): Paths =>
+  Object.fromEntries(Object.entries(paths).map(([path, value]) => [`${at}.${path}`, value]))
 
-const metadata = (object: string, role: 'server' | 'queue'): Paths => ({
-  [`${object}:metadata.name`]: `ph-${deployment.deploymentId}-${role}`,
-  [`${object}:metadata.namespace`]: 'agents',
-  [`${object}:metadata.labels.app.kubernetes.io/instance`]: `ph-${deployment.deploymentId}`,
-  [`${object}:metadata.labels.app.kubernetes.io/part-of`]: 'pilothouse',
-  [`${object}:metadata.labels.app.kubernetes.io/managed-by`]: 'pilothouse',
-  [`${object}:metadata.labels.app.kubernetes.io/name`]: 'agent-server',
-  [`${object}:metadata.labels.app.kubernetes.io/component`]: role,
-  [`${object}:metadata.labels.pilothouse.dev/deployment-id`]: deployment.deploymentId,
-  [`${object}:metadata.labels.pilothouse.dev/workspace-id`]: deployment.workspaceId,
-  [`${object}:metadata.annotations.pilothouse.dev/name`]: 'Support bot',
+/** The same paths below the pods of server and queue. */
+const both = (paths: Paths): Paths => ({ ...below(SP, paths), ...below(QP, paths) })
+
+const metadata = (role: 'server' | 'queue'): Paths => ({
+  'metadata.name': `ph-${deployment.deploymentId}-${role}`,
+  'metadata.namespace': 'agents',
+  'metadata.labels.app.kubernetes.io/instance': `ph-${deployment.deploymentId}`,
+  'metadata.labels.app.kubernetes.io/part-of': 'pilothouse',
+  'metadata.labels.app.kubernetes.io/managed-by': 'pilothouse',
+  'metadata.labels.app.kubernetes.io/name': 'agent-server',
+  'metadata.labels.app.kubernetes.io/component': role,
+  'metadata.labels.pilothouse.dev/deployment-id': deployment.deploymentId,
+  'metadata.labels.pilothouse.dev/workspace-id': deployment.workspaceId,
+  'metadata.annotations.pilothouse.dev/name': 'Support bot',
 })
 
 /** Objects of a component with several replicas: an autoscaler, and a budget for drains. */
-const several = (role: 'server' | 'queue', min: number, max: number): Paths => ({
-  ...metadata(`PDB/${role}`, role),
-  [`PDB/${role}:apiVersion`]: 'policy/v1',
-  [`PDB/${role}:kind`]: 'PodDisruptionBudget',
-  [`PDB/${role}:spec.maxUnavailable`]: 1,
-  [`PDB/${role}:spec.selector.matchLabels.app.kubernetes.io/component`]: role,
-  [`PDB/${role}:spec.selector.matchLabels.pilothouse.dev/deployment-id`]: deployment.deploymentId,
-  ...metadata(`HPA/${role}`, role),
-  [`HPA/${role}:apiVersion`]: 'autoscaling/v1',
-  [`HPA/${role}:kind`]: 'HorizontalPodAutoscaler',
-  [`HPA/${role}:spec.scaleTargetRef.apiVersion`]: 'apps/v1',
-  [`HPA/${role}:spec.scaleTargetRef.kind`]: 'Deployment',
-  [`HPA/${role}:spec.scaleTargetRef.name`]: `ph-${deployment.deploymentId}-${role}`,
-  [`HPA/${role}:spec.minReplicas`]: min,
-  [`HPA/${role}:spec.maxReplicas`]: max,
-  [`HPA/${role}:spec.targetCPUUtilizationPercentage`]: 80,
-})
+const several = (role: 'server' | 'queue', min: number, max: number): Paths => {
+  const of = (object: string, paths: Paths) =>
+    Object.fromEntries(
+      Object.entries({ ...metadata(role), ...paths }).map(([path, value]) => [`${object}/${role}:${path}`, value]),
+    )
+  return {
+    ...of('PDB', {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      'spec.maxUnavailable': 1,
+      'spec.selector.matchLabels.app.kubernetes.io/component': role,
+      'spec.selector.matchLabels.pilothouse.dev/deployment-id': deployment.deploymentId,
+    }),
+    ...of('HPA', {
+      apiVersion: 'autoscaling/v1',
+      kind: 'HorizontalPodAutoscaler',
+      'spec.scaleTargetRef.apiVersion': 'apps/v1',
+      'spec.scaleTargetRef.kind': 'Deployment',
+      'spec.scaleTargetRef.name': `ph-${deployment.deploymentId}-${role}`,
+      'spec.minReplicas': min,
+      'spec.maxReplicas': max,
+      'spec.targetCPUUtilizationPercentage': 80,
+    }),
+  }
+}
 
 const OBJECTS = [
   'Secret/database',
@@ -143,209 +148,129 @@ const container = (name: string) => ({
   volumeMounts: [MOUNT],
   securityContext: { runAsUser: 1000, capabilities: { drop: ['ALL'] } },
 })
-const mountPaths = (at: string): Paths => ({
-  [`${at}.volumeMounts./claim.name`]: 'claim',
-  [`${at}.volumeMounts./claim.mountPath`]: '/claim',
-  [`${at}.volumeMounts./claim.subPath`]: 'a',
-  [`${at}.volumeMounts./claim.mountPropagation`]: 'None',
-  [`${at}.volumeMounts./claim.readOnly`]: true,
-  [`${at}.volumeMounts./claim.subPathExpr`]: '$(A)',
-})
+const mountPaths = (at: string): Paths => below(`${at}.volumeMounts./claim`, MOUNT)
 const containerPaths = (at: string, name: string): Paths => ({
-  [`${at}.name`]: name,
-  [`${at}.image`]: 'busybox:1',
-  [`${at}.imagePullPolicy`]: 'Always',
-  [`${at}.workingDir`]: '/w',
-  [`${at}.restartPolicy`]: 'Always',
-  [`${at}.command`]: ['sh'],
-  [`${at}.args`]: ['-c', 'true'],
-  [`${at}.env.A.name`]: 'A',
-  [`${at}.env.A.value`]: 'b',
-  [`${at}.env.C.name`]: 'C',
-  [`${at}.env.C.valueFrom.fieldRef.fieldPath`]: 'metadata.name',
-  [`${at}.env.C.valueFrom.fieldRef.apiVersion`]: 'v1',
-  [`${at}.env.E.name`]: 'E',
-  [`${at}.env.E.valueFrom.secretKeyRef.name`]: 's',
-  [`${at}.env.E.valueFrom.secretKeyRef.key`]: 'k',
-  [`${at}.envFrom.0.configMapRef.name`]: 'm',
-  [`${at}.envFrom.0.prefix`]: 'P_',
-  [`${at}.resources.limits.cpu`]: '1',
-  [`${at}.resources.requests.cpu`]: '500m',
+  ...below(at, {
+    name,
+    image: 'busybox:1',
+    imagePullPolicy: 'Always',
+    workingDir: '/w',
+    restartPolicy: 'Always',
+    command: ['sh'],
+    args: ['-c', 'true'],
+    'env.A.name': 'A',
+    'env.A.value': 'b',
+    'env.C.name': 'C',
+    'env.C.valueFrom.fieldRef.fieldPath': 'metadata.name',
+    'env.C.valueFrom.fieldRef.apiVersion': 'v1',
+    'env.E.name': 'E',
+    'env.E.valueFrom.secretKeyRef.name': 's',
+    'env.E.valueFrom.secretKeyRef.key': 'k',
+    'envFrom.0.configMapRef.name': 'm',
+    'envFrom.0.prefix': 'P_',
+    'resources.limits.cpu': '1',
+    'resources.requests.cpu': '500m',
+    'securityContext.allowPrivilegeEscalation': false,
+    'securityContext.runAsUser': 1000,
+    'securityContext.capabilities.drop': ['ALL'],
+  }),
   ...mountPaths(at),
-  [`${at}.securityContext.allowPrivilegeEscalation`]: false,
-  [`${at}.securityContext.runAsUser`]: 1000,
-  [`${at}.securityContext.capabilities.drop`]: ['ALL'],
 })
 
-interface Row {
-  field: keyof ResourceSpec
-  value: unknown
-  /** fields that must be set too, so that this field is valid or has an effect */
-  beside?: ResourceSpec
-  expected: Paths
-}
+/** `beside`: fields that must be set too, so that this field is valid or has an effect. */
+type Row = [field: keyof ResourceSpec, value: unknown, expected: Paths, beside?: ResourceSpec]
+
+const SCALED: ResourceSpec = { max_scale: 7 }
+const replicas = (role: 'server' | 'queue', min: number): Paths => ({
+  [`Deployment/${role}:spec.replicas`]: min,
+  [`HPA/${role}:spec.minReplicas`]: min,
+})
+const resource = (container: string, name: 'cpu' | 'memory', request: string | null, limit: string): Paths => ({
+  ...(request === null ? {} : { [`${container}.resources.requests.${name}`]: request }),
+  [`${container}.resources.limits.${name}`]: limit,
+})
 
 /**
  * A row that depends on another field comes after it, so the rows together also give the expected result of all
  * fields.
  */
 const ROWS: Row[] = [
-  { field: 'max_scale', value: 7, expected: { ...several('server', 1, 7), ...several('queue', 1, 7) } },
-  {
-    field: 'min_scale',
-    value: 3,
-    beside: { max_scale: 7 },
-    expected: {
-      [`${S}.replicas`]: 3,
-      'HPA/server:spec.minReplicas': 3,
-      [`${Q}.replicas`]: 3,
-      'HPA/queue:spec.minReplicas': 3,
-    },
-  },
-  { field: 'queue_max_scale', value: 9, beside: { max_scale: 7 }, expected: { 'HPA/queue:spec.maxReplicas': 9 } },
-  {
-    field: 'queue_min_scale',
-    value: 2,
-    beside: { max_scale: 7 },
-    expected: { [`${Q}.replicas`]: 2, 'HPA/queue:spec.minReplicas': 2 },
-  },
-  {
-    field: 'cpu',
-    value: 1.26,
-    expected: {
-      [`${SA}.resources.requests.cpu`]: '1300m',
-      [`${SA}.resources.limits.cpu`]: '2600m',
-      [`${QA}.resources.requests.cpu`]: '1300m',
-      [`${QA}.resources.limits.cpu`]: '2600m',
-    },
-  },
-  { field: 'cpu_limit', value: 4, expected: { [`${SA}.resources.limits.cpu`]: '4' } },
-  {
-    field: 'memory_mb',
-    value: 512,
-    expected: {
-      [`${SA}.resources.requests.memory`]: '512M',
-      [`${SA}.resources.limits.memory`]: '1024M',
-      [`${QA}.resources.requests.memory`]: '512M',
-      [`${QA}.resources.limits.memory`]: '1024M',
-    },
-  },
-  { field: 'memory_limit_mb', value: 3000, expected: { [`${SA}.resources.limits.memory`]: '3G' } },
-  {
-    field: 'queue_cpu',
-    value: 0.5,
-    expected: { [`${QA}.resources.requests.cpu`]: '500m', [`${QA}.resources.limits.cpu`]: '1' },
-  },
-  { field: 'queue_cpu_limit', value: 1.5, expected: { [`${QA}.resources.limits.cpu`]: '1500m' } },
-  {
-    field: 'queue_memory_mb',
-    value: 100,
-    expected: { [`${QA}.resources.requests.memory`]: '100M', [`${QA}.resources.limits.memory`]: '200M' },
-  },
-  { field: 'queue_memory_limit_mb', value: 300, expected: { [`${QA}.resources.limits.memory`]: '300M' } },
-  ...(
-    [
-      ['orchestrator_cpu', 2],
-      ['orchestrator_cpu_limit', 4],
-      ['orchestrator_memory_mb', 10],
-      ['orchestrator_memory_limit_mb', 20],
-      ['orchestrator_min_scale', 2],
-      ['orchestrator_max_scale', 5],
-      ['executor_cpu', 2],
-      ['executor_cpu_limit', 4],
-      ['executor_memory_mb', 10],
-      ['executor_memory_limit_mb', 20],
-    ] as const
-  ).map(([field, value]): Row => ({ field, value, expected: {} })),
-  {
-    field: 'cache_cpu',
-    value: 0.1,
-    expected: { [`${C}.resources.requests.cpu`]: '100m', [`${C}.resources.limits.cpu`]: '200m' },
-  },
-  { field: 'cache_cpu_limit', value: 0.3, expected: { [`${C}.resources.limits.cpu`]: '300m' } },
-  {
-    field: 'cache_memory_mb',
-    value: 64,
-    expected: {
-      [`${C}.resources.requests.memory`]: '64M',
-      [`${C}.resources.limits.memory`]: '64M',
-      [`${C}.args`]: redisArgs('48000000'),
-    },
-  },
-  {
-    field: 'cache_memory_limit_mb',
-    value: 100,
-    expected: { [`${C}.resources.limits.memory`]: '100M', [`${C}.args`]: redisArgs('75000000') },
-  },
-  {
-    field: 'db_cpu',
-    value: 20,
-    expected: { [`${D}.resources.requests.cpu`]: '20', [`${D}.resources.limits.cpu`]: '40' },
-  },
-  { field: 'db_cpu_limit', value: 24.5, expected: { [`${D}.resources.limits.cpu`]: '24500m' } },
-  {
-    field: 'db_memory_mb',
-    value: 256,
-    expected: { [`${D}.resources.requests.memory`]: '256M', [`${D}.resources.limits.memory`]: '512M' },
-  },
-  { field: 'db_memory_limit_mb', value: 1000, expected: { [`${D}.resources.limits.memory`]: '1G' } },
-  {
-    field: 'db_storage_gi',
-    value: 2048,
-    expected: { 'PersistentVolumeClaim/database:spec.resources.requests.storage': '2Ti' },
-  },
-  { field: 'db_max_connections', value: 250, expected: { [`${D}.args`]: ['-c', 'max_connections=250'] } },
-  { field: 'volumes', value: VOLUMES, expected: both(VOLUME_PATHS) },
-  {
-    field: 'volume_mounts',
-    value: [MOUNT],
-    beside: { volumes: VOLUMES },
-    expected: both(mountPaths('containers.agent')),
-  },
-  {
-    field: 'init_containers',
-    value: [{ name: 'plain', image: null }, container('first')],
-    beside: { volumes: VOLUMES },
-    expected: both({
+  ['max_scale', 7, { ...several('server', 1, 7), ...several('queue', 1, 7) }],
+  ['min_scale', 3, { ...replicas('server', 3), ...replicas('queue', 3) }, SCALED],
+  ['queue_max_scale', 9, { 'HPA/queue:spec.maxReplicas': 9 }, SCALED],
+  ['queue_min_scale', 2, replicas('queue', 2), SCALED],
+  ['cpu', 1.26, { ...resource(SA, 'cpu', '1300m', '2600m'), ...resource(QA, 'cpu', '1300m', '2600m') }],
+  ['cpu_limit', 4, resource(SA, 'cpu', null, '4')],
+  ['memory_mb', 512, { ...resource(SA, 'memory', '512M', '1024M'), ...resource(QA, 'memory', '512M', '1024M') }],
+  ['memory_limit_mb', 3000, resource(SA, 'memory', null, '3G')],
+  ['queue_cpu', 0.5, resource(QA, 'cpu', '500m', '1')],
+  ['queue_cpu_limit', 1.5, resource(QA, 'cpu', null, '1500m')],
+  ['queue_memory_mb', 100, resource(QA, 'memory', '100M', '200M')],
+  ['queue_memory_limit_mb', 300, resource(QA, 'memory', null, '300M')],
+  ['orchestrator_cpu', 2, {}],
+  ['orchestrator_cpu_limit', 4, {}],
+  ['orchestrator_memory_mb', 10, {}],
+  ['orchestrator_memory_limit_mb', 20, {}],
+  ['orchestrator_min_scale', 2, {}],
+  ['orchestrator_max_scale', 5, {}],
+  ['executor_cpu', 2, {}],
+  ['executor_cpu_limit', 4, {}],
+  ['executor_memory_mb', 10, {}],
+  ['executor_memory_limit_mb', 20, {}],
+  ['cache_cpu', 0.1, resource(C, 'cpu', '100m', '200m')],
+  ['cache_cpu_limit', 0.3, resource(C, 'cpu', null, '300m')],
+  ['cache_memory_mb', 64, { ...resource(C, 'memory', '64M', '64M'), [`${C}.args`]: redisArgs('48000000') }],
+  ['cache_memory_limit_mb', 100, { ...resource(C, 'memory', null, '100M'), [`${C}.args`]: redisArgs('75000000') }],
+  ['db_cpu', 20, resource(D, 'cpu', '20', '40')],
+  ['db_cpu_limit', 24.5, resource(D, 'cpu', null, '24500m')],
+  ['db_memory_mb', 256, resource(D, 'memory', '256M', '512M')],
+  ['db_memory_limit_mb', 1000, resource(D, 'memory', null, '1G')],
+  ['db_storage_gi', 2048, { 'PersistentVolumeClaim/database:spec.resources.requests.storage': '2Ti' }],
+  ['db_max_connections', 250, { [`${D}.args`]: ['-c', 'max_connections=250'] }],
+  ['volumes', VOLUMES, both(VOLUME_PATHS)],
+  ['volume_mounts', [MOUNT], both(mountPaths('containers.agent')), { volumes: VOLUMES }],
+  [
+    'init_containers',
+    [{ name: 'plain', image: null }, container('first')],
+    both({
       'initContainers.plain.name': 'plain',
       'initContainers.plain.securityContext.allowPrivilegeEscalation': false,
       'initContainers.plain.securityContext.capabilities.drop': ['ALL'],
       'initContainers.plain.securityContext.capabilities.add': KEPT,
       ...containerPaths('initContainers.first', 'first'),
     }),
-  },
-  {
-    field: 'sidecars',
-    value: [{ ...container('beside'), restartPolicy: 'OnFailure' }, container('native')],
-    beside: { volumes: VOLUMES },
-    expected: both({
+    { volumes: VOLUMES },
+  ],
+  [
+    'sidecars',
+    [{ ...container('beside'), restartPolicy: 'OnFailure' }, container('native')],
+    both({
       ...containerPaths('containers.beside', 'beside'),
       'containers.beside.restartPolicy': 'OnFailure',
       ...containerPaths('initContainers.native', 'native'),
     }),
-  },
-  {
-    field: 'service_account_name',
-    value: 'agent',
+    { volumes: VOLUMES },
+  ],
+  [
+    'service_account_name',
+    'agent',
     // and its agents may ask the cloud for the account's rights
-    expected: {
+    {
       ...both({ serviceAccountName: 'agent', automountServiceAccountToken: undefined }),
       ...Object.fromEntries(pathsOfPolicy().map((path) => [path, undefined])),
     },
-  },
-  {
-    field: 'image_pull_secrets',
-    value: [{ name: 'registry' }],
-    expected: Object.fromEntries(
-      PODS.map((o) => [`${o}:spec.template.spec.imagePullSecrets.registry.name`, 'registry']),
-    ),
-  },
-  { field: 'labels', value: { team: 'a' }, expected: everywhere('labels.team', 'a') },
-  { field: 'annotations', value: { 'a.b/note': 'Ü' }, expected: everywhere('annotations.a.b/note', 'Ü') },
-  { field: 'ingress_annotations', value: { 'a.b/time-out': '60' }, expected: {} },
+  ],
+  [
+    'image_pull_secrets',
+    [{ name: 'registry' }],
+    Object.fromEntries(PODS.map((o) => [`${o}:spec.template.spec.imagePullSecrets.registry.name`, 'registry'])),
+  ],
+  ['labels', { team: 'a' }, everywhere('labels.team', 'a')],
+  ['annotations', { 'a.b/note': 'Ü' }, everywhere('annotations.a.b/note', 'Ü')],
+  ['ingress_annotations', { 'a.b/time-out': '60' }, {}],
   // alone it has no effect, because minimum equals maximum
-  { field: 'autoscaler', value: 'none', expected: {} },
-  { field: 'class', value: 'gpu', expected: both({ 'tolerations.0.key': 'gpu', 'tolerations.0.operator': 'Exists' }) },
+  ['autoscaler', 'none', {}],
+  ['class', 'gpu', both({ 'tolerations.0.key': 'gpu', 'tolerations.0.operator': 'Exists' })],
 ]
 
 /** Paths of the policy that keeps agents from the metadata address. */
@@ -360,13 +285,13 @@ function redisArgs(maxmemory: string): string[] {
 }
 
 describe('a field of the resource spec', () => {
-  test.each(ROWS)('$field appears where it belongs and nowhere else', ({ field, value, beside, expected }) => {
+  test.each(ROWS)('%s appears where it belongs and nowhere else', (field, value, expected, beside) => {
     const manifests = render({ ...beside, [field]: value })
     expect(changes(pathsOf(render(beside)), pathsOf(manifests))).toStrictEqual(expected)
     expect(manifests.flatMap(schemaErrors)).toEqual([])
   })
 
-  test.each(ROWS)('a $field of null equals an absent one', ({ field, beside }) => {
+  test.each(ROWS)('a %s of null equals an absent one', (field, _value, _expected, beside) => {
     const rest = Object.fromEntries(Object.entries(beside ?? {}).filter(([name]) => name !== field))
     expect(render({ ...rest, [field]: null })).toEqual(render(rest))
   })
@@ -374,10 +299,10 @@ describe('a field of the resource spec', () => {
 
 test('all fields together have the sum of their single effects', () => {
   // render-pods.test.ts tests the removal of the autoscaler
-  const values = ROWS.map(({ field, value }) => [field, field === 'autoscaler' ? 'cpu' : value])
+  const values = ROWS.map(([field, value]) => [field, field === 'autoscaler' ? 'cpu' : value])
   const manifests = render(Object.fromEntries(values))
   const expected: Paths = {}
-  for (const row of ROWS) Object.assign(expected, row.expected)
+  for (const [, , paths] of ROWS) Object.assign(expected, paths)
   // objects that most rows lack have the same labels
   for (const object of ['HPA/server', 'HPA/queue', 'PDB/server', 'PDB/queue']) {
     expected[`${object}:metadata.labels.team`] = 'a'
@@ -403,7 +328,7 @@ function membersOf(field: 'volumes' | 'volume_mounts' | 'sidecars'): string[] {
   const list = resourceSpec.shape[field].unwrap().unwrap() as unknown as { element: { shape: object } }
   return Object.keys(list.element.shape).sort()
 }
-const valueIn = (name: string) => ROWS.find(({ field }) => field === name)!.value as object[]
+const valueIn = (name: string) => ROWS.find(([field]) => field === name)![1] as object[]
 const said = (items: object[]) => [...new Set(items.flatMap(Object.keys))].sort()
 
 test('a database with few connections reserves none of them for superusers', () => {
@@ -413,7 +338,7 @@ test('a database with few connections reserves none of them for superusers', () 
 })
 
 test('the table has a row for every field of a resource spec and every member of its lists', () => {
-  expect(ROWS.map(({ field }) => field).sort()).toEqual(Object.keys(resourceSpec.shape).sort())
+  expect(ROWS.map(([field]) => field).sort()).toEqual(Object.keys(resourceSpec.shape).sort())
   expect(said(valueIn('volumes'))).toEqual(membersOf('volumes'))
   expect(said(valueIn('volume_mounts'))).toEqual(membersOf('volume_mounts'))
   for (const list of ['init_containers', 'sidecars']) expect(said(valueIn(list))).toEqual(membersOf('sidecars'))

@@ -192,127 +192,96 @@ const failed = (name: string, state?: V1ContainerStatus['state']): V1Pod => {
 }
 const exited = (exitCode: number, reason = 'Error') => ({ terminated: { exitCode, reason } })
 
-test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
-  [
-    'an invalid image',
-    [pod(waits('InvalidImageName', 'bad reference'))],
-    deployment(NOT_READY),
-    0,
-    /can't be used, agent:2: bad reference/,
-  ],
+const waiting = (reason: string, message?: string, change: Partial<V1ContainerStatus> = {}) =>
+  pod({ ...waits(reason, message), ...change })
+const restarted = (restartCount: number, lastState: V1ContainerStatus['state']) => ({ restartCount, lastState })
+
+test.each<[string, V1Pod[], number, RegExp, LiveObject?]>([
+  ['an invalid image', [waiting('InvalidImageName', 'bad reference')], 0, /can't be used, agent:2: bad reference/],
   [
     'an image that is not found',
-    [pod(waits('ErrImagePull', 'not found'))],
-    deployment(NOT_READY),
+    [waiting('ErrImagePull', 'not found')],
     5000,
     /The image agent:2 of container agent .* can't be pulled: not found/,
   ],
   [
     'a repeated failure to find the image',
-    [pod(waits('ImagePullBackOff', 'Back-off pulling image'))],
-    deployment(NOT_READY),
+    [waiting('ImagePullBackOff', 'Back-off pulling image')],
     0,
     /can't be pulled/,
   ],
-  [
-    'a missing key',
-    [pod(waits('CreateContainerConfigError', 'secret "x" not found'))],
-    deployment(NOT_READY),
-    5000,
-    /secret "x" not found/,
-  ],
+  ['a missing key', [waiting('CreateContainerConfigError', 'secret "x" not found')], 5000, /secret "x" not found/],
   [
     'a crash loop',
-    [pod({ ...waits('CrashLoopBackOff'), restartCount: 1, lastState: exited(3) })],
-    deployment(NOT_READY),
+    [waiting('CrashLoopBackOff', undefined, restarted(1, exited(3)))],
     0,
     /keeps crashing: it exited with code 3$/,
   ],
   [
     'repeated crashes after running for a while',
-    [pod({ state: { running: {} }, restartCount: 2, lastState: exited(1) })],
-    deployment(NOT_READY),
+    [pod({ state: { running: {} }, ...restarted(2, exited(1)) })],
     0,
     /keeps crashing/,
   ],
   [
     'too little memory',
-    [pod({ ...waits('CrashLoopBackOff'), restartCount: 3, lastState: exited(137, 'OOMKilled') })],
-    deployment(NOT_READY),
+    [waiting('CrashLoopBackOff', undefined, restarted(3, exited(137, 'OOMKilled')))],
     0,
     /more memory than its limit/,
   ],
-  [
-    'no node',
-    [unschedulable('0/3 nodes are available')],
-    deployment(NOT_READY),
-    UNSCHEDULABLE_MS,
-    /0\/3 nodes are available/,
-  ],
+  ['no node', [unschedulable('0/3 nodes are available')], UNSCHEDULABLE_MS, /0\/3 nodes are available/],
   [
     'a volume that is being provisioned',
     [unschedulable('pod has unbound immediate PersistentVolumeClaims')],
-    deployment(NOT_READY),
     4 * UNSCHEDULABLE_MS,
     /unbound/,
   ],
   [
     'a quota',
     [],
-    condition('ReplicaFailure', 'True', 'FailedCreate', 'exceeded quota: pods'),
     5000,
     /refuses pods of server: exceeded quota/,
+    condition('ReplicaFailure', 'True', 'FailedCreate', 'exceeded quota: pods'),
   ],
   [
     'the cluster’s own deadline',
-    [pod(waits('ContainerCreating'))],
-    condition('Progressing', 'False', 'ProgressDeadlineExceeded', 'has timed out'),
+    [waiting('ContainerCreating')],
     UNSCHEDULABLE_MS,
     /made no progress before its deadline/,
+    condition('Progressing', 'False', 'ProgressDeadlineExceeded', 'has timed out'),
   ],
   [
     'a kubelet that reports neither image nor cause of a failed pull',
-    [pod({ ...waits('ErrImagePull'), image: '' })],
-    deployment(NOT_READY),
+    [waiting('ErrImagePull', undefined, { image: '' })],
     5000,
     /The image agent:from-spec of container agent of pod server-rev-2 can't be pulled$/,
   ],
-  [
-    'a crash loop without details',
-    [pod(waits('CrashLoopBackOff'))],
-    deployment(NOT_READY),
-    0,
-    /keeps crashing: it was restarted/,
-  ],
+  ['a crash loop without details', [waiting('CrashLoopBackOff')], 0, /keeps crashing: it was restarted/],
   [
     'an ended container that is not restarted',
     [pod({ state: exited(1) })],
-    deployment(NOT_READY),
     5000,
     /Container agent of pod server-rev-2 has ended: it exited with code 1/,
   ],
   [
     'an unknown waiting reason',
-    [pod(waits('CreatePodSandboxError', 'no address left'))],
-    deployment(NOT_READY),
+    [waiting('CreatePodSandboxError', 'no address left')],
     UNSCHEDULABLE_MS,
     /can't be started \(CreatePodSandboxError\): no address left/,
   ],
   [
     'pods that end instead of being restarted',
     [failed('one', exited(1)), failed('two', exited(2))],
-    deployment(NOT_READY),
     5000,
     /Pods of server fail. Pod two: its container agent exited with code 2/,
   ],
   [
     'one pod that was evicted and not replaced',
     [failed('one')],
-    deployment(NOT_READY),
     UNSCHEDULABLE_MS,
     /Pod one: failed \(Evicted: low on disk\)/,
   ],
-])('a rollout fails with %s after its grace period', (_, pods, workload, after, message) => {
+])('a rollout fails with %s after its grace period', (_, pods, after, message, workload = deployment(NOT_READY)) => {
   expect(see(pods, workload).done).toBe(false)
   expect(failure(pods, workload)).toEqual({ after, message: expect.stringMatching(message) })
 })
