@@ -1,11 +1,9 @@
 /** Counts the API server calls of a deployment. Only the stand-in can count them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { openSite, runOf, type Site, Tenant, V1, V2 } from './runtime-support.ts'
 
 const counted = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 
-const V1 = 'registry.example.com/agent:1'
-const V2 = 'registry.example.com/agent:2'
 const spec = { queue_min_scale: 1, queue_max_scale: 1 }
 
 let site: Site

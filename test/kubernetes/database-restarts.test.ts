@@ -2,29 +2,17 @@
  * Restarts of databases: a changed setting of the listener restarts a few at a time, and a volume never gets another
  * major version of Postgres.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { RenderOptions } from '../../src/dataplane/kubernetes/objects/types.ts'
 import { postgresMajor } from '../../src/dataplane/kubernetes/reconcile/database-volume.ts'
 import { RestartLimit } from '../../src/dataplane/kubernetes/rollout/infrastructure-restarts.ts'
 import { options } from './render-support.ts'
-import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
+import { eventually, serving, Tenant, useSite, V1 } from './runtime-support.ts'
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite()
-})
-afterAll(() => site.close())
+const site = useSite()
 
-const V1 = 'registry.example.com/agent:1'
 // only a stand-in can delay a pod on demand
 const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
-
-async function serving(): Promise<Tenant> {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(V1))
-  return tenant
-}
 
 /** Gives the deployment to a listener with other settings. */
 async function withSettings(changes: Partial<RenderOptions>, ...tenants: Tenant[]): Promise<Tenant[]> {
@@ -45,7 +33,7 @@ async function databaseImage(tenant: Tenant): Promise<string> {
 heldBack(
   'a changed image restarts the databases one after the other, each when the previous one is ready',
   async () => {
-    const tenants = [await serving(), await serving(), await serving()]
+    const tenants = [await serving(site), await serving(site), await serving(site)]
     // the test decides when its pods become ready
     const postgresImage = 'registry.example.com/database:slow'
     let most = 0
@@ -65,7 +53,7 @@ heldBack(
       return all.flat().filter(({ spec }) => spec?.containers[0]?.image === postgresImage)
     }
     for (let n = 1; n <= tenants.length; n++) {
-      await eventually(async () => (await started()).length >= n)
+      await expect.poll(async () => (await started()).length >= n).toBeTruthy()
       const pods = await started()
       expect(pods).toHaveLength(n)
       for (const { metadata } of pods) {
@@ -85,13 +73,14 @@ heldBack(
 )
 
 test('a database keeps its image, with a message, when the new image has another major version of Postgres than the volume', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const [other] = await withSettings({ postgresImage: 'postgres:17' }, tenant)
   const { runtime } = other!
   const said =
     'POSTGRES_IMAGE is postgres:17, but the volume of the database was made by Postgres 16: the database keeps postgres:16. Set POSTGRES_IMAGE to an image of Postgres 16, or dump the data and restore them into a new deployment.'
-  await eventually(() => runtime.health(other!.id)?.message === said)
-  expect(runtime.health(other!.id)).toMatchObject({ reason: 'CONFIG_INVALID', message: said, ready: 1 })
+  await expect
+    .poll(() => runtime.health(other!.id))
+    .toMatchObject({ reason: 'CONFIG_INVALID', message: said, ready: 1 })
   await other!.deploy(other!.revision(V1, { number: 2 }))
   await other!.log.seen(/^POSTGRES_IMAGE is postgres:17, .* the database keeps postgres:16\./)
   expect(await databaseImage(other!)).toBe('postgres:16')
@@ -100,7 +89,7 @@ test('a database keeps its image, with a message, when the new image has another
   expect(await databaseImage(fresh)).toBe('postgres:17')
   // a digest shows no version, and the volume still records its own
   const [third] = await withSettings({ postgresImage: 'postgres:16.4' }, other!)
-  await eventually(async () => (await databaseImage(third!)) === 'postgres:16.4')
+  await expect.poll(() => databaseImage(third!)).toBe('postgres:16.4')
   const volume = await third!.object('v1', 'PersistentVolumeClaim', third!.names.database)
   expect(volume!.metadata.annotations).toMatchObject({ 'pilothouse.dev/postgres-major': '16' })
 })

@@ -1,22 +1,9 @@
 /** Manual changes to a deployment's objects: managed fields are repaired, and other fields stay. */
 import { PatchStrategy } from '@kubernetes/client-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { expect, test } from 'vitest'
+import { eventually, image, runOf, serving, type Tenant, useSite, V1, V2 } from './runtime-support.ts'
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite()
-})
-afterAll(() => site.close())
-
-const V1 = 'registry.example.com/agent:1'
-
-async function serving(spec = {}): Promise<Tenant> {
-  const tenant = new Tenant(site)
-  await tenant.provision(spec)
-  await tenant.deploy(tenant.revision(V1), { spec })
-  return tenant
-}
+const site = useSite()
 
 /** Changes an object as a user with kubectl. Returns the changed object. */
 async function change(kind: string, name: string, body: object): Promise<object> {
@@ -32,7 +19,7 @@ async function strategyOf(tenant: Tenant): Promise<any> {
 }
 
 test('a deleted Service is created again', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = (await tenant.object('v1', 'Service', tenant.names.base))!.metadata.uid
   await site.core.deleteNamespacedService({ namespace: site.namespace, name: tenant.names.base })
   await eventually(async () => {
@@ -43,41 +30,40 @@ test('a deleted Service is created again', async () => {
 })
 
 test('the database’s Secret is created again with the same password', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = (await tenant.object('v1', 'Secret', tenant.names.database))!
   await site.core.deleteNamespacedSecret({ namespace: site.namespace, name: tenant.names.database })
-  await eventually(async () => (await tenant.object('v1', 'Secret', tenant.names.database)) !== null)
+  await expect.poll(() => tenant.object('v1', 'Secret', tenant.names.database)).not.toBe(null)
   expect((await tenant.object('v1', 'Secret', tenant.names.database))!.data).toEqual(before.data)
 })
 
 test('a password that was lost while no holder existed is reported and not replaced', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = await tenant.uids()
   await site.runtime.drop(tenant.id)
   await site.core.deleteNamespacedSecret({ namespace: site.namespace, name: tenant.names.database })
   const { runtime } = await site.another()
   const other = tenant.takenOver(runtime, '2')
   other.ensure()
-  await eventually(() => /has lost the password/.test(runtime.health(other.id)?.message ?? ''))
-  expect(runtime.health(other.id)?.message).toMatch(/has lost the password .* Restore the Secret/)
+  await expect.poll(() => runtime.health(other.id)?.message).toMatch(/has lost the password .* Restore the Secret/)
   await expect(other.prepare(other.revision(V1, { number: 2 }))).rejects.toThrow(/has lost the password/)
   expect(await other.object('v1', 'Secret', other.names.database)).toBeNull()
   expect(await other.uids()).toEqual(before)
 })
 
 test('a manual change of image or replicas is undone, and added fields stay', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const { server } = tenant.names
   await change('Deployment', server, {
     metadata: { name: server, namespace: site.namespace, labels: { team: 'blue' }, annotations: { note: 'by hand' } },
   })
   await change('Deployment', server, { spec: { replicas: 3 } })
-  await eventually(async () => (await tenant.server()).spec.replicas === 1)
+  await expect.poll(async () => (await tenant.server()).spec.replicas).toBe(1)
   const [container] = (await tenant.server()).spec.template.spec.containers
   await change('Deployment', server, {
     spec: { template: { spec: { containers: [{ ...container, image: 'other:1' }] } } },
   })
-  await eventually(async () => (await tenant.image()) === V1)
+  await expect.poll(() => tenant.image()).toBe(V1)
   const { metadata, spec } = await tenant.server()
   expect(spec.replicas).toBe(1)
   expect(spec.template.spec.containers[0].image).toBe(V1)
@@ -87,7 +73,7 @@ test('a manual change of image or replicas is undone, and added fields stay', as
 
 test('an extra key in a Service’s selector is removed, for server, cache and database', async ({ skip }) => {
   skip(site.test.minor < 21, 'a selector is a value as a whole from 1.21 on')
-  const tenant = await serving()
+  const tenant = await serving(site)
   const { base, cache, database } = tenant.names
   const selector = async (name: string) =>
     ((await tenant.object('v1', 'Service', name))!.spec as { selector: Record<string, string> }).selector
@@ -95,81 +81,76 @@ test('an extra key in a Service’s selector is removed, for server, cache and d
     const before = await selector(name)
     const changed = await change('Service', name, { spec: { selector: { evil: 'yes' } } })
     expect(changed).toMatchObject({ spec: { selector: { ...before, evil: 'yes' } } })
-    await eventually(async () => !('evil' in (await selector(name))))
-    expect(await selector(name)).toEqual(before)
+    await expect.poll(() => selector(name)).toEqual(before)
   }
 })
 
 test('a rollout that was paused by hand, before or during it, resumes', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const { server } = tenant.names
   await change('Deployment', server, { spec: { paused: true } })
-  await tenant.deploy(tenant.revision('registry.example.com/agent:2'))
+  await tenant.deploy(tenant.revision(V2))
   expect((await tenant.server()).spec.paused).toBeUndefined()
-  const rollout = tenant.prepare(tenant.revision('registry.example.com/agent:3'))
+  const rollout = tenant.prepare(tenant.revision(image('3')))
   await change('Deployment', server, { spec: { paused: true } })
   await (await rollout).commit(async () => true)
-  expect(await tenant.image()).toBe('registry.example.com/agent:3')
+  expect(await tenant.image()).toBe(image('3'))
 })
 
 test('a database whose updates were held back by hand is updated anyway', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const { database } = tenant.names
   await change('StatefulSet', database, { spec: { updateStrategy: { type: 'OnDelete', rollingUpdate: null } } })
-  await eventually(async () => (await strategyOf(tenant)).type === 'RollingUpdate')
+  await expect.poll(async () => (await strategyOf(tenant)).type).toBe('RollingUpdate')
   await change('StatefulSet', database, { spec: { updateStrategy: { rollingUpdate: { partition: 1 } } } })
-  await eventually(async () => (await strategyOf(tenant)).rollingUpdate.partition === 0)
-  expect(await strategyOf(tenant)).toEqual({ type: 'RollingUpdate', rollingUpdate: { partition: 0 } })
+  await expect.poll(() => strategyOf(tenant)).toEqual({ type: 'RollingUpdate', rollingUpdate: { partition: 0 } })
 })
 
 test('a manual change of a Secret is undone', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'API_KEY', value: 'right' }] }))
+  const tenant = await serving(site, {}, { secrets: [{ name: 'API_KEY', value: 'right' }] })
   const name = tenant.names.secrets(1)
   const wrong = Buffer.from('wrong').toString('base64')
   const right = Buffer.from('right').toString('base64')
   await change('Secret', name, { data: { API_KEY: wrong } })
   const value = async () => ((await tenant.object('v1', 'Secret', name))?.data as Record<string, string>)?.API_KEY
-  await eventually(async () => (await value()) === right)
-  expect(await value()).toBe(right)
+  await expect.poll(value).toBe(right)
 })
 
 test('an apply keeps an autoscaler’s replicas, except zero', async () => {
   const spec = { min_scale: 1, max_scale: 4, cpu: 0.1 }
-  const tenant = await serving(spec)
+  const tenant = await serving(site, { spec })
   const { server } = tenant.names
   await change('Deployment', server, { spec: { replicas: 3 } })
-  await eventually(async () => (await tenant.pods()).length === 3)
+  await expect.poll(async () => (await tenant.pods()).length).toBe(3)
   tenant.run = runOf(tenant.run!.revision, { spec: { ...spec, memory_mb: 128 } })
   tenant.ensure()
-  await eventually(async () => (await tenant.server()).spec.template.spec.containers[0].resources.requests.memory)
+  await expect
+    .poll(async () => (await tenant.server()).spec.template.spec.containers[0].resources.requests.memory)
+    .toBeTruthy()
   expect((await tenant.server()).spec.replicas).toBe(3)
   await change('Deployment', server, { spec: { replicas: 0 } })
-  await eventually(async () => (await tenant.server()).spec.replicas === 1)
-  expect((await tenant.server()).spec.replicas).toBe(1)
+  await expect.poll(async () => (await tenant.server()).spec.replicas).toBe(1)
 })
 
 test('with `autoscaler: none` another autoscaler sets the replicas within minimum and maximum, and Pilothouse’s autoscaler is removed', async () => {
   const spec = { min_scale: 1, max_scale: 4, cpu: 0.1 }
-  const tenant = await serving(spec)
+  const tenant = await serving(site, { spec })
   const { server } = tenant.names
   const scaler = () => tenant.object('autoscaling/v1', 'HorizontalPodAutoscaler', server)
   expect(await scaler()).not.toBeNull()
   tenant.run = runOf(tenant.run!.revision, { spec: { ...spec, autoscaler: 'none' } })
   tenant.ensure()
-  await eventually(async () => (await scaler()) === null)
+  await expect.poll(() => scaler()).toBe(null)
   await change('Deployment', server, { spec: { replicas: 3 } })
   await change('Deployment', server, { spec: { paused: true } })
-  await eventually(async () => !(await tenant.server()).spec.paused)
+  await expect.poll(async () => (await tenant.server()).spec.paused).toBeFalsy()
   expect((await tenant.server()).spec.replicas).toBe(3)
   await change('Deployment', server, { spec: { replicas: 9 } })
-  await eventually(async () => (await tenant.server()).spec.replicas === 4)
-  expect((await tenant.server()).spec.replicas).toBe(4)
+  await expect.poll(async () => (await tenant.server()).spec.replicas).toBe(4)
 })
 
 test('a label or annotation of the spec restarts neither database nor cache', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const uids = async () => [...(await tenant.uids('database')), ...(await tenant.uids('cache'))]
   const before = await uids()
   const marks = { labels: { team: 'blue' }, annotations: { note: 'new' } }
@@ -180,7 +161,7 @@ test('a label or annotation of the spec restarts neither database nor cache', as
 })
 
 test('repeated manual changes are repaired at growing intervals', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const { server } = tenant.names
   if (!site.test.standIn) return
   site.test.standIn.requests.reset()
@@ -195,14 +176,13 @@ test('repeated manual changes are repaired at growing intervals', async () => {
   expect(site.runtime.health(tenant.id)?.message).toMatch(
     /keeps changing objects of this deployment: Deployment\/.*-server/,
   )
-  await eventually(async () => (await tenant.server()).spec.replicas === 1, 15_000)
-  expect((await tenant.server()).spec.replicas).toBe(1)
+  await expect.poll(async () => (await tenant.server()).spec.replicas).toBe(1)
   const generation = (await tenant.server()).metadata.generation as number
   expect(generation - others).toBeLessThan(8)
 })
 
 test('a dropped deployment is no longer repaired', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   await site.runtime.drop(tenant.id)
   await site.core.deleteNamespacedService({ namespace: site.namespace, name: tenant.names.base })
   await new Promise((resolve) => setTimeout(resolve, 300))

@@ -1,7 +1,7 @@
 /** External database and cache by secret references: Pilothouse creates none, and an earlier one keeps its data. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { find, keyOf, render, schemaErrors } from './render-support.ts'
-import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { openSite, runOf, type Site, serving, type Tenant, V1 } from './runtime-support.ts'
 
 let site: Site
 beforeAll(async () => {
@@ -13,7 +13,6 @@ beforeAll(async () => {
 })
 afterAll(() => site.close())
 
-const IMAGE = 'registry.example.com/agent:1'
 const DATABASE = { name: 'POSTGRES_URI_CUSTOM', secret_name: 'managed', secret_key: 'uri' }
 const CACHE = { name: 'REDIS_URI_CUSTOM', secret_name: 'managed', secret_key: 'redis' }
 
@@ -57,34 +56,29 @@ test('a database or cache is created only without an external one', () => {
 
 test('a deployment with external database and cache is provisioned without waiting for either, and their Secrets must exist', async () => {
   const secretReferences = [DATABASE, CACHE]
-  const tenant = new Tenant(site)
-  await tenant.provision({}, undefined, { secretReferences })
-  await tenant.deploy(tenant.revision(IMAGE), { secretReferences })
+  const tenant = await serving(site, { secretReferences })
   expect(await kindsOf(tenant)).toEqual(['Secret database'])
   expect(await keyIn(tenant, 'DATABASE_URI')).toBe('managed/uri')
   const lost = { secretReferences: [{ ...DATABASE, secret_key: 'lost' }] }
-  await expect(tenant.prepare(tenant.revision(IMAGE), lost)).rejects.toMatchObject({ reason: 'SECRET_MISSING' })
+  await expect(tenant.prepare(tenant.revision(V1), lost)).rejects.toMatchObject({ reason: 'SECRET_MISSING' })
   await tenant.teardown()
   expect(await kindsOf(tenant)).toEqual([])
 })
 
 test('a replaced database is removed when no pod uses it, and its volume stays and is used again when the database returns', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(IMAGE))
+  const tenant = await serving(site)
   const volume = await tenant.object('v1', 'PersistentVolumeClaim', tenant.names.database)
   tenant.run = runOf(tenant.run!.revision, { secretReferences: [DATABASE] })
   tenant.ensure()
   const cache = ['Deployment cache', 'Service cache']
   const kept = ['PersistentVolumeClaim database', 'Secret database', ...cache]
-  await eventually(async () => (await kindsOf(tenant)).join() === kept.join())
-  expect(await kindsOf(tenant)).toEqual(kept)
+  await expect.poll(() => kindsOf(tenant)).toEqual(kept)
   expect(await keyIn(tenant, 'POSTGRES_URI')).toBe('managed/uri')
   await tenant.log.seen(/POSTGRES_URI_CUSTOM replaces .* data stay in PersistentVolumeClaim/)
   tenant.run = runOf(tenant.run!.revision)
   tenant.ensure()
-  await eventually(async () => (await keyIn(tenant, 'POSTGRES_URI')) === `${tenant.names.database}/DATABASE_URI`)
-  await eventually(async () => (await tenant.pods('database')).length === 1)
+  await expect.poll(() => keyIn(tenant, 'POSTGRES_URI')).toBe(`${tenant.names.database}/DATABASE_URI`)
+  await expect.poll(async () => (await tenant.pods('database')).length).toBe(1)
   const again = await tenant.object('v1', 'PersistentVolumeClaim', tenant.names.database)
   expect(again!.metadata.uid).toBe(volume!.metadata.uid)
   expect(await kindsOf(tenant)).toHaveLength(6)

@@ -10,7 +10,7 @@ import { stuckOf } from '../../src/dataplane/kubernetes/rollout/warning-events.t
 import type { Progress } from '../../src/domain/protocol/protocol.ts'
 import { LISTENER_RULES } from '../../src/listener/manifest.ts'
 import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/proxy.ts'
-import { eventually, never, openSite, type Site, stepOf, Tenant } from './runtime-support.ts'
+import { image, never, openSite, type Site, serving, stepOf, Tenant } from './runtime-support.ts'
 
 let site: Site
 let proxy: KubernetesProxy
@@ -29,7 +29,6 @@ afterAll(async () => {
 
 // only a stand-in can delay a pod or a controller
 const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
-const image = (tag: string) => `registry.example.com/agent:${tag}`
 
 /** Starts a deploy that appends its progress to `told`. */
 function rollout(tenant: Tenant, tag: string, told: (Progress | null)[], signal = never) {
@@ -59,15 +58,14 @@ heldBack(
     const abort = new AbortController()
     const failing = rollout(tenant, 'slow', told, abort.signal).catch(() => undefined)
     const last = () => told.at(-1)
-    await eventually(() => last()?.reason === 'WAITING_FOR_HEALTH')
+    await expect.poll(() => last()?.reason).toBe('WAITING_FOR_HEALTH')
     expect(last()?.message).toMatch(/server: 0 of 1 replicas are ready; pod .* container agent runs, but is not ready/)
     expect(site.runtime.health(tenant.id)).toMatchObject({ ready: 0, desired: 1, ...last() })
     proxy.cut()
-    await eventually(() => last()?.reason === 'CLUSTER_UNREACHABLE')
+    await expect.poll(() => last()?.reason).toBe('CLUSTER_UNREACHABLE')
     expect(site.runtime.health(tenant.id)).toMatchObject({ reason: 'CLUSTER_UNREACHABLE' })
     proxy.heal()
-    await eventually(() => last()?.reason === 'WAITING_FOR_HEALTH')
-    expect(last()?.reason).toBe('WAITING_FOR_HEALTH')
+    await expect.poll(() => last()?.reason).toBe('WAITING_FOR_HEALTH')
     abort.abort(new Error('enough'))
     await failing
   },
@@ -90,21 +88,19 @@ heldBack('health reports a Service without endpoints although its pods are ready
   const tenant = await provisioned()
   await tenant.deploy(tenant.revision(image('1')))
   const health = () => site.runtime.health(tenant.id)
-  await eventually(() => health()?.ready === 1)
+  await expect.poll(() => health()?.ready).toBe(1)
   // the cluster's controllers lag: the new pod is ready, but no Service includes it
   site.test.standIn!.holdEndpoints(true)
   const [pod] = await tenant.pods()
   await site.core.deleteNamespacedPod({ namespace: site.namespace, name: pod!.metadata!.name! })
-  await eventually(() => health()?.reason === 'NO_ENDPOINTS', 15_000)
-  expect(health()).toEqual({
+  await expect.poll(health).toEqual({
     ready: 0,
     desired: 1,
     reason: 'NO_ENDPOINTS',
     message: `The Service ${tenant.names.base} has no endpoints, although 1 server pod is ready: no request reaches them`,
   })
   site.test.standIn!.holdEndpoints(false)
-  await eventually(() => health()?.ready === 1)
-  expect(health()).toEqual({ ready: 1, desired: 1, reason: null, message: null })
+  await expect.poll(health).toEqual({ ready: 1, desired: 1, reason: null, message: null })
 })
 
 test('a listener with a Role of an earlier version works, and logs once what it can’t see', async () => {
@@ -115,10 +111,8 @@ test('a listener with a Role of an earlier version works, and logs once what it 
   const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) })
   const cluster = await connectCluster({ kubeconfig, log, times: { relist: 50 } })
   const { runtime } = await site.another({ namespace, cluster })
-  const tenant = new Tenant({ ...site, namespace, runtime })
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(image('1')))
-  await eventually(() => runtime.health(tenant.id)?.ready === 1)
+  const tenant = await serving({ ...site, namespace, runtime })
+  await expect.poll(() => runtime.health(tenant.id)?.ready).toBe(1)
   expect(cluster.endpoints(namespace, tenant.id)).toBeNull()
   expect(cluster.problem()).toBeNull()
   expect(runtime.health(tenant.id)).toMatchObject({ ready: 1, message: null })
@@ -151,7 +145,7 @@ test('a token edited by hand stops the holder’s writes, and health reports it'
     metadata,
     spec: { selector: { evil: 'yes' } },
   } as object)
-  await eventually(() => site.runtime.health(tenant.id)?.reason === 'WORKER_LOST')
+  await expect.poll(() => site.runtime.health(tenant.id)?.reason).toBe('WORKER_LOST')
   expect(site.runtime.health(tenant.id)?.message).toMatch(/Service ph-.* was last written by a newer holder/)
 })
 
@@ -160,7 +154,7 @@ test('health reports a volume that is deleted while in use', async () => {
   await tenant.deploy(tenant.revision(image('1')))
   const { database: name } = tenant.names
   await site.core.deleteNamespacedPersistentVolumeClaim({ namespace: site.namespace, name })
-  await eventually(() => site.runtime.health(tenant.id)?.reason === 'CHANGED_BY_OTHERS')
+  await expect.poll(() => site.runtime.health(tenant.id)?.reason).toBe('CHANGED_BY_OTHERS')
   expect(site.runtime.health(tenant.id)?.message).toMatch(
     /Another program or user deleted PersistentVolumeClaim\/ph-.*still terminating/,
   )

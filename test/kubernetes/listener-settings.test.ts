@@ -1,34 +1,24 @@
 /** An operator's settings in a cluster: default resources under a quota, patches of pods, and classes. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { renderOptions } from '../../src/listener/cluster-runtime.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { options } from './render-support.ts'
-import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { eventually, runOf, serving, useSite, V1 } from './runtime-support.ts'
 
 const { defaults } = renderOptions(readConfig({}))
-let site: Site
+const site = useSite({ render: { ...options, defaults } })
 beforeAll(async () => {
-  site = await openSite({ render: { ...options, defaults } })
   const hard = { 'requests.cpu': '6', 'requests.memory': '8Gi', 'limits.cpu': '40', 'limits.memory': '40Gi' }
   await site.core.createNamespacedResourceQuota({
     namespace: site.namespace,
     body: { metadata: { name: 'compute' }, spec: { hard } },
   })
 })
-afterAll(() => site.close())
 
-const IMAGE = 'registry.example.com/agent:1'
-
-async function serving(): Promise<Tenant> {
-  const spec = { queue_min_scale: 1, queue_max_scale: 1, sidecars: [{ name: 'beside', image: IMAGE }] }
-  const tenant = new Tenant(site)
-  await tenant.provision(spec)
-  await tenant.deploy(tenant.revision(IMAGE), { spec })
-  return tenant
-}
+const SPEC = { queue_min_scale: 1, queue_max_scale: 1, sidecars: [{ name: 'beside', image: V1 }] }
 
 test('a deployment without resources gets defaults in a namespace with a compute quota, and the log lists them', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site, { spec: SPEC })
   for (const component of ['server', 'queue', 'database', 'cache']) {
     const [pod] = await tenant.pods(component)
     for (const { resources } of pod!.spec!.containers)
@@ -42,7 +32,7 @@ test('a deployment without resources gets defaults in a namespace with a compute
 })
 
 test('a patch replaces the pods of its component once, and a manual change of the patched field is undone', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site, { spec: SPEC })
   const before = {
     server: await tenant.uids(),
     queue: await tenant.uids('queue'),
@@ -75,12 +65,11 @@ test('a patch replaces the pods of its component once, and a manual change of th
       template: { spec: { containers: [{ name: 'agent', env: [{ name: 'HTTPS_PROXY', value: 'http://q' }] }] } },
     },
   } as never)
-  await eventually(async () => (await proxy()) === 'http://p')
-  expect(await proxy()).toBe('http://p')
+  await expect.poll(proxy).toBe('http://p')
 })
 
 test('a class replaces pods, and when the settings lose the class, the pods keep running and health reports why', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site, { spec: SPEC })
   const before = await tenant.uids()
   const spec = { class: 'gpu' }
   const run = runOf(tenant.run!.revision, { spec })
@@ -97,8 +86,8 @@ test('a class replaces pods, and when the settings lose the class, the pods keep
   const other = tenant.takenOver(runtime, '2')
   other.run = run
   other.ensure()
-  await eventually(() => runtime.health(other.id)?.reason === 'CONFIG_INVALID')
+  await expect.poll(() => runtime.health(other.id)?.reason).toBe('CONFIG_INVALID')
   expect(runtime.health(other.id)?.message).toMatch(/^Class gpu is not among POD_CLASSES of the listener: cpu\./)
-  await expect(other.prepare(other.revision(IMAGE), { spec })).rejects.toMatchObject({ reason: 'CONFIG_INVALID' })
+  await expect(other.prepare(other.revision(V1), { spec })).rejects.toMatchObject({ reason: 'CONFIG_INVALID' })
   expect((await other.pods()).map(({ metadata }) => metadata!.uid)).toContain(server!.metadata!.uid)
 })

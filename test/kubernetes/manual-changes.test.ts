@@ -2,30 +2,20 @@
  * Damage by users with kubectl: extra members in atomic values, labels of other deployments, a deletion during an API
  * server outage. Each is repaired, and a single mistake is not reported as contention.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Unreachable } from '../../src/dataplane/kubernetes/api-server/errors.ts'
 import type { Cluster } from '../../src/dataplane/kubernetes/cluster/cluster.ts'
 import { fromFieldsV1, isGranular, split } from '../support/kubernetes/stand-in/fields.ts'
 import { isMap, type KubeObject } from '../support/kubernetes/stand-in/objects.ts'
-import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
+import { eventually, serving, type Tenant, useSite } from './runtime-support.ts'
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite()
-})
-afterAll(() => site.close())
+const site = useSite()
 
 const onStandIn = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 const SPEC = { min_scale: 1, max_scale: 3, cpu: 0.1 }
 const KINDS = ['Service', 'Deployment', 'StatefulSet', 'HorizontalPodAutoscaler', 'PersistentVolumeClaim', 'Secret']
 
-async function serving(spec = {}, runtime = site.runtime): Promise<Tenant> {
-  const tenant = new Tenant(site, {}, runtime)
-  await tenant.provision(spec)
-  const secrets = [{ name: 'TOKEN', value: 'a secret' }]
-  await tenant.deploy(tenant.revision('registry.example.com/agent:1', { secrets }), { spec })
-  return tenant
-}
+const CHANGE = { secrets: [{ name: 'TOKEN', value: 'a secret' }] }
 
 const objectsOf = (tenant: Tenant): KubeObject[] =>
   KINDS.flatMap((kind) => site.test.standIn!.objects(kind, site.namespace)).filter(({ metadata }) =>
@@ -81,7 +71,7 @@ async function patch({ apiVersion, kind, metadata }: KubeObject, operations: obj
 }
 
 onStandIn('every member that a user adds to an atomic map or struct is removed again', async () => {
-  const tenant = await serving(SPEC)
+  const tenant = await serving(site, { spec: SPEC }, CHANGE)
   const before = objectsOf(tenant)
   for (const object of before) {
     const additions = atomicsOf(object).flatMap((path) =>
@@ -102,12 +92,11 @@ onStandIn('every member that a user adds to an atomic map or struct is removed a
         (path) => JSON.stringify(at(now, path)?.value) !== JSON.stringify(at(object, path)?.value),
       )
     })
-  await eventually(() => wrong().length === 0, 20_000)
-  expect(wrong()).toEqual([])
+  await expect.poll(wrong, { timeout: 20_000 }).toEqual([])
 })
 
 onStandIn('every removed field of a Deployment is restored, even if a union field changed its variant', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site, {}, CHANGE)
   const before = site.test.standIn!.object('Deployment', site.namespace, tenant.names.cache)!
   const ours = before.metadata.managedFields!.find(({ manager }) => manager === 'pilothouse')!
   const paths = [...fromFieldsV1(ours.fieldsV1)].filter((path) => !path.includes('pilothouse.dev/token'))
@@ -122,12 +111,11 @@ onStandIn('every removed field of a Deployment is restored, even if a union fiel
     const textOf = (object: KubeObject, path: string) => JSON.stringify(at(object, path)?.value)
     return paths.filter((path) => !path.endsWith('}') && textOf(now, path) !== textOf(before, path))
   }
-  await eventually(() => wrong().length === 0, 25_000)
-  expect(wrong()).toEqual([])
+  await expect.poll(wrong, { timeout: 25_000 }).toEqual([])
 })
 
 test('an object that gets another deployment’s label is not pruned as that deployment’s leftover', async () => {
-  const [tenant, other] = [await serving(), await serving()]
+  const [tenant, other] = [await serving(site, {}, CHANGE), await serving(site, {}, CHANGE)]
   const { uid } = (await tenant.server()).metadata
   const metadata = {
     name: tenant.names.server,
@@ -137,7 +125,7 @@ test('an object that gets another deployment’s label is not pruned as that dep
   await site.objects.patch({ apiVersion: 'apps/v1', kind: 'Deployment', metadata } as object)
   other.ensure()
   const owner = async () => (await tenant.server())?.metadata.labels['pilothouse.dev/deployment-id']
-  await eventually(async () => (await owner()) === tenant.id)
+  await expect.poll(() => owner()).toBe(tenant.id)
   expect([await owner(), (await tenant.server()).metadata.uid]).toEqual([tenant.id, uid])
 })
 
@@ -149,17 +137,16 @@ test('a deletion that an outage prevents from being repaired is reported as an o
     return cluster.apply(...given)
   }
   const { runtime } = await site.another({ cluster: { ...cluster, apply } })
-  const tenant = await serving({}, runtime)
+  const tenant = await serving({ ...site, runtime }, {}, CHANGE)
   const { base: name } = tenant.names
   away = true
   await site.core.deleteNamespacedService({ namespace: site.namespace, name })
   const health = () => runtime.health(tenant.id)
-  await eventually(() => health()?.reason === 'CLUSTER_UNREACHABLE')
+  await expect.poll(() => health()?.reason).toBe('CLUSTER_UNREACHABLE')
   // as many attempts as contention needs repairs
   const fought = eventually(() => health()?.reason === 'CHANGED_BY_OTHERS', 3500)
   await fought
   expect(health()?.reason).toBe('CLUSTER_UNREACHABLE')
   away = false
-  await eventually(() => health()?.message === null, 15_000)
-  expect(health()?.message).toBeNull()
+  await expect.poll(() => health()?.message).toBeNull()
 })

@@ -1,28 +1,21 @@
 /** The oldest supported Kubernetes: the same lifecycle of a deployment, without the features that version lacks. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { expect, test } from 'vitest'
+import { image, runOf, serving, Tenant, useSite } from './runtime-support.ts'
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite({ standIn: { version: '1.20' } })
-})
-afterAll(() => site.close())
-
-const image = (tag: string) => `registry.example.com/agent:${tag}`
+const site = useSite({ standIn: { version: '1.20' } })
 
 test('an old cluster supports creating, updating, repairing and deleting a deployment', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(image('1')))
+  const tenant = await serving(site)
   await tenant.deploy(tenant.revision(image('2')))
   expect(await tenant.image()).toBe(image('2'))
   const { base, database } = tenant.names
   await site.core.deleteNamespacedService({ namespace: site.namespace, name: base })
-  await eventually(() => tenant.object('v1', 'Service', base))
-  expect(await tenant.object('v1', 'Service', base)).toMatchObject({
-    metadata: { labels: { 'app.kubernetes.io/component': 'server' }, annotations: { 'pilothouse.dev/token': '1' } },
-    spec: { type: 'ClusterIP', ports: [{ port: 80, protocol: 'TCP' }] },
-  })
+  await expect
+    .poll(() => tenant.object('v1', 'Service', base))
+    .toMatchObject({
+      metadata: { labels: { 'app.kubernetes.io/component': 'server' }, annotations: { 'pilothouse.dev/token': '1' } },
+      spec: { type: 'ClusterIP', ports: [{ port: 80, protocol: 'TCP' }] },
+    })
   await tenant.teardown()
   for (const name of [base, database]) expect(await tenant.object('v1', 'Service', name)).toBeNull()
 })
@@ -36,8 +29,7 @@ test('labels removed from a spec are also removed from its Services', async () =
   expect(await labels()).toHaveProperty('team', 'blue')
   tenant.run = runOf(tenant.run!.revision)
   tenant.ensure()
-  await eventually(async () => !('team' in (await labels())))
-  expect(await labels()).not.toHaveProperty('team')
+  await expect.poll(labels).not.toHaveProperty('team')
 })
 
 test('an old cluster refuses to remove a sidecar’s probe: the deploy reports it, and the pods keep serving', async () => {

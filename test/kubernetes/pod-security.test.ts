@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withAdvice } from '../../src/dataplane/kubernetes/api-server/messages.ts'
 import { options } from './render-support.ts'
-import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { openSite, runOf, type Site, Tenant, V1 } from './runtime-support.ts'
 
 let site: Site
 beforeAll(async () => {
@@ -17,16 +17,15 @@ beforeAll(async () => {
 })
 afterAll(() => site.close())
 
-const IMAGE = 'registry.example.com/agent:1'
 const sidecars = (securityContext: Record<string, unknown>) => ({
-  sidecars: [{ name: 'proxy', image: IMAGE, securityContext }],
+  sidecars: [{ name: 'proxy', image: V1, securityContext }],
 })
 
 test('server, queue, database and cache run in a restricted namespace', async () => {
   const tenant = new Tenant(site)
   const spec = { queue_min_scale: 1, queue_max_scale: 1, ...sidecars({ capabilities: { add: ['NET_BIND_SERVICE'] } }) }
   await tenant.provision(spec)
-  await tenant.deploy(tenant.revision(IMAGE), { spec })
+  await tenant.deploy(tenant.revision(V1), { spec })
   expect(await tenant.pods()).toHaveLength(1)
   expect(await tenant.pods('queue')).toHaveLength(1)
   const [database] = await tenant.pods('database')
@@ -39,16 +38,16 @@ test('a privileged sidecar is refused before any object is created, at the first
   const tenant = new Tenant(site)
   await tenant.provision()
   const spec = sidecars({ privileged: true })
-  await expect(tenant.prepare(tenant.revision(IMAGE), { spec })).rejects.toMatchObject({
+  await expect(tenant.prepare(tenant.revision(V1), { spec })).rejects.toMatchObject({
     reason: 'CONFIG_INVALID',
     message: expect.stringMatching(/POD_SECURITY=restricted .* sidecars\.0\.securityContext\.privileged: true/),
   })
   expect(await tenant.server()).toBeNull()
-  await tenant.deploy(tenant.revision(IMAGE))
+  await tenant.deploy(tenant.revision(V1))
   const before = await tenant.uids()
   tenant.run = runOf(tenant.run!.revision, { spec })
   tenant.ensure()
-  await eventually(() => tenant.runtime.health(tenant.id)?.reason === 'CONFIG_INVALID')
+  await expect.poll(() => tenant.runtime.health(tenant.id)?.reason).toBe('CONFIG_INVALID')
   expect(tenant.runtime.health(tenant.id)?.message).toMatch(/sidecars\.0\.securityContext\.privileged/)
   expect(await tenant.uids()).toEqual(before)
 })

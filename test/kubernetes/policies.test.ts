@@ -1,6 +1,6 @@
 /** NetworkPolicies and PodDisruptionBudgets: created, repaired, deleted, and left out without permission. */
 import { NetworkingV1Api, RbacAuthorizationV1Api } from '@kubernetes/client-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ApiRefused } from '../../src/dataplane/kubernetes/api-server/errors.ts'
 import { KINDS } from '../../src/dataplane/kubernetes/api-server/kinds.ts'
 import { DEFAULT_TIMES } from '../../src/dataplane/kubernetes/api-server/retry.ts'
@@ -8,15 +8,10 @@ import { Reflector } from '../../src/dataplane/kubernetes/informers/reflector.ts
 import { type ClusterAccess, Store } from '../../src/dataplane/kubernetes/informers/store.ts'
 import { LISTENER_RULES } from '../../src/listener/manifest.ts'
 import { options } from './render-support.ts'
-import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { runOf, type Site, serving, type Tenant, useSite } from './runtime-support.ts'
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite({}, { relist: 500 })
-})
-afterAll(() => site.close())
+const site = useSite({}, { relist: 500 })
 
-const V1 = 'registry.example.com/agent:1'
 const SEVERAL = { min_scale: 2, max_scale: 2 }
 
 const policy = (tenant: Tenant, name: string) => tenant.object('networking.k8s.io/v1', 'NetworkPolicy', name)
@@ -28,10 +23,8 @@ test('a database accepts only its own agents, agents can’t reach the metadata 
   skip,
 }) => {
   skip(site.test.minor < 21, 'such budgets are there from 1.21 on')
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  const revision = tenant.revision(V1)
-  await tenant.deploy(revision, { spec: SEVERAL })
+  const tenant = await serving(site, { spec: SEVERAL })
+  const { revision } = tenant.run!
   const own = (...components: string[]) => ({
     matchLabels: { 'pilothouse.dev/deployment-id': tenant.id },
     matchExpressions: [{ key: 'app.kubernetes.io/component', operator: 'In', values: components }],
@@ -72,31 +65,26 @@ test('a database accepts only its own agents, agents can’t reach the metadata 
     spec: { ingress: [{}] },
   } as object as Parameters<Site['objects']['patch']>[0])
   const shut = async () => specOf(await policy(tenant, tenant.names.database)).ingress[0].ports?.length === 2
-  await eventually(shut)
-  expect(await shut()).toBe(true)
+  await expect.poll(shut).toBe(true)
 
   // an agent with its own service account may use the metadata address
   await site.core.createNamespacedServiceAccount({ namespace: site.namespace, body: { metadata: { name: 'cloud' } } })
   tenant.run = runOf(revision, { spec: { service_account_name: 'cloud' } })
   tenant.ensure()
-  await eventually(async () => !(await policy(tenant, tenant.names.base)) && !(await budget(tenant)))
-  expect(await policy(tenant, tenant.names.base)).toBeNull()
-  expect(await budget(tenant)).toBeNull()
+  await expect.poll(() => policy(tenant, tenant.names.base)).toBeNull()
+  await expect.poll(() => budget(tenant)).toBeNull()
 
   await tenant.teardown()
   expect(await policy(tenant, tenant.names.database)).toBeNull()
 })
 
 test('switching network policies off deletes the existing ones', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(V1))
+  const tenant = await serving(site)
   const without = await site.another({ render: { ...options, networkPolicies: 'none' } })
   const other = tenant.takenOver(without.runtime, '2')
   other.ensure()
   const gone = async () => !(await policy(tenant, tenant.names.base)) && !(await policy(tenant, tenant.names.database))
-  await eventually(gone)
-  expect(await gone()).toBe(true)
+  await expect.poll(gone).toBe(true)
 })
 
 test('policies are left out under a Role of an earlier version, health reports it once, and they are created when the Role has the permissions', async () => {
@@ -107,12 +95,10 @@ test('policies are left out under a Role of an earlier version, health reports i
   })
   const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace], rules: before })
   const { runtime } = await site.another({ namespace }, kubeconfig)
-  const tenant = new Tenant({ ...site, namespace, runtime })
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(V1), { spec: SEVERAL })
-  await eventually(() => runtime.health(tenant.id)?.ready === 2)
+  const tenant = await serving({ ...site, namespace, runtime }, { spec: SEVERAL })
+  await expect.poll(() => runtime.health(tenant.id)?.ready).toBe(2)
   const message = () => runtime.health(tenant.id)?.message ?? null
-  await eventually(() => message() !== null)
+  await expect.poll(() => message()).not.toBe(null)
   expect(runtime.health(tenant.id)).toMatchObject({ ready: 2, desired: 2, reason: 'CLUSTER_REFUSED' })
   expect(message()).toMatch(
     /^These objects are not created: NetworkPolicy, PodDisruptionBudget\. .*cannot list resource.* Apply the manifest of the listener again to grant the permissions\.$/,
@@ -126,7 +112,7 @@ test('policies are left out under a Role of an earlier version, health reports i
     site.test.minor < 21
       ? 'These objects are not created: PodDisruptionBudget. The cluster has no poddisruptionbudgets of policy/v1.'
       : null
-  await eventually(async () => message() === left && Boolean(await policy(tenant, tenant.names.base)))
+  await expect.poll(async () => message() === left && Boolean(await policy(tenant, tenant.names.base))).toBeTruthy()
   expect(await policy(tenant, tenant.names.database)).not.toBeNull()
   expect(message()).toBe(left)
 })
@@ -144,9 +130,7 @@ test('health says that a cluster lacks PodDisruptionBudgets, and does not blame 
 })
 
 test('objects of an earlier version are adopted: they get the labels and keep their uid', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(V1))
+  const tenant = await serving(site)
   const before = await tenant.server()
   expect(before.metadata.labels).toMatchObject({
     'app.kubernetes.io/instance': tenant.names.base,
@@ -161,8 +145,7 @@ test('objects of an earlier version are adopted: they get the labels and keep th
     metadata: { name: tenant.names.server, namespace: site.namespace, labels: without },
   } as object as Parameters<Site['objects']['patch']>[0])
   const labelled = async () => 'app.kubernetes.io/instance' in (await tenant.server()).metadata.labels
-  await eventually(labelled)
-  expect(await labelled()).toBe(true)
+  await expect.poll(labelled).toBe(true)
   const after = await tenant.server()
   expect(after.metadata.uid).toBe(before.metadata.uid)
   expect(after.spec.selector).toEqual(before.spec.selector)

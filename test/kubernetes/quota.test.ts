@@ -1,30 +1,23 @@
 /** Updates in a namespace whose quota has no room for the extra pod that starts a rollout. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { options as PLAIN } from './render-support.ts'
-import { eventually, type How, openSite, type Site, Tenant } from './runtime-support.ts'
+import { eventually, type How, image, serving, Tenant, useSite } from './runtime-support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite()
-})
-afterAll(() => site.close())
+const site = useSite()
 
-const image = (tag: string) => `registry.example.com/agent:${tag}`
 const QUEUE = { queue_min_scale: 1, queue_max_scale: 1 }
 
 /**
  * A serving deployment, alone in a namespace. The quota allows `more` pods than exist, and `bounds` limits other
  * resources.
  */
-async function serving(more: number, spec: How['spec'] = {}, bounds: Record<string, string> = {}) {
+async function cramped(more: number, spec: How['spec'] = {}, bounds: Record<string, string> = {}) {
   const namespace = await site.test.createNamespace()
   const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace] })
   const { runtime, cluster } = await site.another({ namespace }, kubeconfig)
-  const tenant = new Tenant({ ...site, namespace, runtime, cluster })
-  await tenant.provision(spec)
-  await tenant.deploy(tenant.revision(image('1')), { spec })
+  const tenant = await serving({ ...site, namespace, runtime, cluster }, { spec })
   const pods = cluster.pods(tenant.id).length
   const body = { metadata: { name: 'small' }, spec: { hard: { pods: String(pods + more), ...bounds } } }
   await site.core.createNamespacedResourceQuota({ namespace, body })
@@ -53,7 +46,7 @@ async function serving(more: number, spec: How['spec'] = {}, bounds: Record<stri
 }
 
 test.concurrent('with room for one more pod an update rolls out one component after the other and keeps all pods', async () => {
-  const { tenant, fewest, warnings } = await serving(1, QUEUE)
+  const { tenant, fewest, warnings } = await cramped(1, QUEUE)
   await tenant.deploy(tenant.revision(image('2')), { spec: QUEUE })
   expect(await tenant.image()).toBe(image('2'))
   for (const component of ['server', 'queue']) expect(await tenant.uids(component)).toHaveLength(1)
@@ -67,7 +60,7 @@ test.concurrent.for([
 ] as const)(
   'without room for another pod the queue gives its pod up until the server is rolled out, and the server serves all the time%s',
   async ([, spec]) => {
-    const { tenant, fewest, warnings } = await serving(0, spec)
+    const { tenant, fewest, warnings } = await cramped(0, spec)
     await tenant.deploy(tenant.revision(image('2')), { spec })
     expect(await tenant.image()).toBe(image('2'))
     for (const component of ['server', 'queue']) expect(await tenant.uids(component)).toHaveLength(1)
@@ -78,13 +71,14 @@ test.concurrent.for([
       ),
     ])
     // the next rollout uses the usual strategy
-    await eventually(async () => (await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable === 0)
-    expect((await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable).toBe(0)
+    expect(await eventually(async () => (await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable === 0)).toBe(
+      true,
+    )
   },
 )
 
 test.concurrent('a single server is replaced in place, after a warning that no server serves until the new one is ready', async () => {
-  const { tenant, warnings } = await serving(0)
+  const { tenant, warnings } = await cramped(0)
   const progress: string[] = []
   await tenant.deploy(tenant.revision(image('2')), { onProgress: (now) => progress.push(now?.message ?? '') })
   expect(await tenant.image()).toBe(image('2'))
@@ -98,7 +92,7 @@ test.concurrent('a single server is replaced in place, after a warning that no s
 
 test.concurrent('several servers are replaced one by one, so that at most one is missing', async () => {
   const spec = { min_scale: 3, max_scale: 3 }
-  const { tenant, fewest, warnings } = await serving(0, spec)
+  const { tenant, fewest, warnings } = await cramped(0, spec)
   await tenant.deploy(tenant.revision(image('2')), { spec })
   expect(await tenant.image()).toBe(image('2'))
   expect(await tenant.uids()).toHaveLength(3)
@@ -107,19 +101,18 @@ test.concurrent('several servers are replaced one by one, so that at most one is
 })
 
 test.concurrent('a failed revision returns its quota to the previous one', async () => {
-  const { tenant } = await serving(0)
+  const { tenant } = await cramped(0)
   await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/can't be pulled/)
   const isBack = async () => {
     const { spec, status } = await tenant.server()
     return spec.template.spec.containers[0].image === image('1') && status?.readyReplicas === 1
   }
-  await eventually(isBack)
-  expect(await isBack()).toBe(true)
+  expect(await eventually(isBack)).toBe(true)
 })
 
 test.concurrent('an aborted update is rolled back pod by pod, and then the usual strategy returns', async () => {
   const spec = { min_scale: 3, max_scale: 3 }
-  const { tenant, fewest } = await serving(0, spec)
+  const { tenant, fewest } = await cramped(0, spec)
   const calledOff = new AbortController()
   const update = tenant.prepare(tenant.revision(image('2')), { spec }, calledOff.signal)
   const over = update.catch(() => null)
@@ -134,16 +127,14 @@ test.concurrent('an aborted update is rolled back pod by pod, and then the usual
     const { status } = await tenant.server()
     return (await tenant.image()) === image('1') && status?.updatedReplicas === 3 && status?.readyReplicas === 3
   }
-  await eventually(isBack)
-  expect(await isBack()).toBe(true)
+  expect(await eventually(isBack)).toBe(true)
   expect(fewest.servers).toBe(2)
   const isUsual = async () => (await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable === 0
-  await eventually(isUsual)
-  expect(await isUsual()).toBe(true)
+  expect(await eventually(isUsual)).toBe(true)
 })
 
 test.concurrent('a server that does not fit the quota even in the old one’s place leaves the old one serving', async () => {
-  const { tenant, fewest, warnings } = await serving(0, { memory_mb: 100 }, { 'requests.memory': '150M' })
+  const { tenant, fewest, warnings } = await cramped(0, { memory_mb: 100 }, { 'requests.memory': '150M' })
   const larger = { spec: { memory_mb: 200 } }
   await expect(tenant.prepare(tenant.revision(image('2')), larger)).rejects.toThrow(/exceeded quota: small/)
   expect(warnings()).toEqual([])
@@ -151,7 +142,7 @@ test.concurrent('a server that does not fit the quota even in the old one’s pl
 })
 
 test.concurrent('more replicas than the quota allows fail with the cluster’s message, and no pod is given up', async () => {
-  const { tenant, fewest, warnings } = await serving(0)
+  const { tenant, fewest, warnings } = await cramped(0)
   const more = { spec: { min_scale: 2, max_scale: 2 } }
   await expect(tenant.prepare(tenant.revision(image('2')), more)).rejects.toThrow(/exceeded quota: small/)
   expect(warnings()).toEqual([])
@@ -159,7 +150,7 @@ test.concurrent('more replicas than the quota allows fail with the cluster’s m
 })
 
 test.concurrent('pods that only a changed setting would replace wait for room while the old ones serve', async () => {
-  const { tenant, fewest, takeOver, warnings } = await serving(0)
+  const { tenant, fewest, takeOver, warnings } = await cramped(0)
   const before = await tenant.uids()
   const taken = await takeOver({ ...PLAIN, podSecurity: 'restricted' })
   await eventually(() => taken.runtime.health(taken.id)?.reason === 'QUOTA_EXCEEDED')

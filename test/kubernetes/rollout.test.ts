@@ -1,35 +1,21 @@
 /** Failing rollouts: each reports its cause early, and the served revision keeps serving. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Withdrawn } from '../../src/dataplane/worker/perform-step.ts'
-import { eventually, type How, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { type How, image, openSite, runOf, serving, Tenant, useSite } from './runtime-support.ts'
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite({ failAfterMs: 1500 })
-})
-afterAll(() => site.close())
+const site = useSite({ failAfterMs: 1500 })
 
 // only a stand-in can delay a pod on demand
 const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 
-const image = (tag: string) => `registry.example.com/agent:${tag}`
-
-async function serving(how: How = {}): Promise<Tenant> {
-  const tenant = new Tenant(site)
-  await tenant.provision(how.spec)
-  await tenant.deploy(tenant.revision(image('1')), how)
-  return tenant
-}
-
 /** The served revision is unchanged: the same pods with the same image. */
 async function untouched(tenant: Tenant, before: string[]): Promise<void> {
-  await eventually(async () => (await tenant.uids()).join() === before.join())
-  expect(await tenant.uids()).toEqual(before)
+  await expect.poll(() => tenant.uids()).toEqual(before)
   expect(await tenant.image()).toBe(image('1'))
 }
 
 test('an image that can’t be pulled fails early with the cause, and the next deploy succeeds', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = await tenant.uids()
   await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/image .*agent:bad.* can't be pulled: /)
   await untouched(tenant, before)
@@ -38,7 +24,7 @@ test('an image that can’t be pulled fails early with the cause, and the next d
 })
 
 test('a crashing agent fails the deploy with its exit code and last output, without secrets', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = await tenant.uids()
   const secrets = [{ name: 'API_KEY', value: 'starting registry' }]
   const failure = tenant.prepare(tenant.revision(image('crash'), { secrets }))
@@ -49,7 +35,7 @@ test('a crashing agent fails the deploy with its exit code and last output, with
 })
 
 test('a queue that the next revision lacks stays until that revision serves', async () => {
-  const tenant = await serving({ spec: { queue_min_scale: 1, queue_max_scale: 1 } })
+  const tenant = await serving(site, { spec: { queue_min_scale: 1, queue_max_scale: 1 } })
   const [servers, before] = [await tenant.uids(), await tenant.uids('queue')]
   await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/can't be pulled/)
   await untouched(tenant, servers)
@@ -58,9 +44,7 @@ test('a queue that the next revision lacks stays until that revision serves', as
 
 heldBack('a revision’s secrets stay while one of its pods is terminating', async () => {
   const draining = await openSite({ standIn: { delays: { terminate: 700 } } })
-  const tenant = new Tenant(draining)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(image('1'), { secrets: [{ name: 'KEY', value: 'old' }] }))
+  const tenant = await serving(draining, {}, { secrets: [{ name: 'KEY', value: 'old' }] })
   const { cluster, id, names } = { cluster: draining.cluster, id: tenant.id, names: tenant.names }
   const has = (name: string) => cluster.objects(id).some(({ metadata }) => metadata.name === name)
   let [without, drained] = [0, 0]
@@ -71,8 +55,7 @@ heldBack('a revision’s secrets stay while one of its pods is terminating', asy
   })
   const secrets = [{ name: 'KEY', value: 'value' }]
   await tenant.deploy(tenant.revision(image('2'), { secrets }))
-  await eventually(() => !has(names.secrets(1)))
-  expect(has(names.secrets(1))).toBe(false)
+  await expect.poll(() => has(names.secrets(1))).toBe(false)
   expect(drained).toBeGreaterThan(0)
   expect(without).toBe(0)
   await draining.close()
@@ -82,14 +65,13 @@ test('a failed first revision leaves no workload, but keeps the database', async
   const tenant = new Tenant(site)
   await tenant.provision()
   await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/can't be pulled/)
-  await eventually(async () => !(await tenant.server()))
-  expect(await tenant.server()).toBeNull()
+  await expect.poll(() => tenant.server()).toBeNull()
   expect(await tenant.uids('database')).toHaveLength(1)
   expect(site.runtime.health(tenant.id)).toBeUndefined()
 })
 
 test('a missing referenced Secret is named before the rollout starts', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   await site.core.createNamespacedSecret({
     namespace: site.namespace,
     body: { metadata: { name: 'there' }, stringData: { key: 'value' } },
@@ -107,7 +89,7 @@ test('a missing referenced Secret is named before the rollout starts', async () 
 })
 
 test('a pod that fits no node fails with the scheduler’s message', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = await tenant.uids()
   const failure = tenant.prepare(tenant.revision(image('2')), { spec: { cpu: 8, memory_mb: 900_000_000 } })
   await expect(failure).rejects.toThrow(/No node can take pod .*: .*Insufficient memory/)
@@ -115,19 +97,18 @@ test('a pod that fits no node fails with the scheduler’s message', async () =>
 })
 
 test('health messages with the cluster’s words show no secret', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const secrets = [{ name: 'KEY', value: 'Insufficient memory' }]
   const spec = { cpu: 8, memory_mb: 900_000_000 }
   const failing = tenant.prepare(tenant.revision(image('2'), { secrets }), { spec }).catch(() => undefined)
   const said = () => site.runtime.health(tenant.id)?.message ?? ''
-  await eventually(() => /No node can take pod/.test(said()))
-  expect(said()).toMatch(/No node can take pod .*••••/)
+  await expect.poll(said).toMatch(/No node can take pod .*••••/)
   expect(said()).not.toContain('Insufficient memory')
   await failing
 })
 
 test('a missing service account fails with the cluster’s message', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = await tenant.uids()
   const failure = tenant.prepare(tenant.revision(image('2')), { spec: { service_account_name: 'nobody' } })
   await expect(failure).rejects.toThrow(/refuses pods of server: .*serviceaccount "nobody" not found/)
@@ -135,7 +116,7 @@ test('a missing service account fails with the cluster’s message', async () =>
 })
 
 test('a manifest that the API server refuses fails with its message', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = await tenant.uids()
   const spec = { volumes: [{ name: 'Not A Name', emptyDir: {} }] } as How['spec']
   await expect(tenant.prepare(tenant.revision(image('2')), { spec })).rejects.toThrow(/invalid/i)
@@ -156,7 +137,7 @@ test('an exceeded quota fails with the cluster’s message', async () => {
 })
 
 heldBack('a rollout without progress fails at its deadline with the reason of its wait', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = await tenant.uids()
   const failure = tenant.prepare(tenant.revision(image('slow')), { deadlineMs: 1500 })
   await expect(failure).rejects.toThrow(/not ready in time.*server: 0 of 1 replicas are ready; pod .* container agent/s)
@@ -164,11 +145,11 @@ heldBack('a rollout without progress fails at its deadline with the reason of it
 })
 
 heldBack('an interrupted rollout restores the served revision, whose pods kept running', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const before = await tenant.uids()
   const abort = new AbortController()
   const deploying = tenant.prepare(tenant.revision(image('slow')), {}, abort.signal)
-  await eventually(async () => (await tenant.pods()).length === 2)
+  await expect.poll(async () => (await tenant.pods()).length).toBe(2)
   expect(await tenant.image()).toBe(image('slow'))
   abort.abort(new Withdrawn())
   await expect(deploying).rejects.toThrow('withdrawn')
@@ -177,10 +158,10 @@ heldBack('an interrupted rollout restores the served revision, whose pods kept r
 })
 
 heldBack('the newest deploy wins, even directly after an interrupted one', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const abort = new AbortController()
   const first = tenant.prepare(tenant.revision(image('slow')), {}, abort.signal)
-  await eventually(async () => (await tenant.pods()).length === 2)
+  await expect.poll(async () => (await tenant.pods()).length).toBe(2)
   abort.abort(new Withdrawn())
   await expect(first).rejects.toThrow('withdrawn')
   await tenant.deploy(tenant.revision(image('3')))
@@ -189,11 +170,11 @@ heldBack('the newest deploy wins, even directly after an interrupted one', async
 })
 
 heldBack('a new holder continues a running rollout without a rollback', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const revision = tenant.revision(image('slow'))
   const abort = new AbortController()
   const first = tenant.prepare(revision, {}, abort.signal).catch((error: Error) => error.message)
-  await eventually(async () => (await tenant.pods()).length === 2)
+  await expect.poll(async () => (await tenant.pods()).length).toBe(2)
   // like a holder that loses its claim
   abort.abort(new Error('not ours any more'))
   await site.runtime.drop(tenant.id)
@@ -223,7 +204,7 @@ heldBack('a new holder continues a running redeploy of the served revision, and 
       site.test.standIn?.release({ namespace: site.namespace, name: metadata!.name! })
   }
   const deploying = tenant.prepare(revision)
-  await eventually(async () => (await tenant.pods()).length === 1)
+  await expect.poll(async () => (await tenant.pods()).length).toBe(1)
   await release(tenant)
   await (await deploying).commit(async () => true)
   const before = await tenant.uids()
@@ -233,7 +214,7 @@ heldBack('a new holder continues a running redeploy of the served revision, and 
   tenant.ensure()
   const abort = new AbortController()
   const first = tenant.prepare(next, {}, abort.signal).catch((error: Error) => error.message)
-  await eventually(async () => (await tenant.pods()).length === 2)
+  await expect.poll(async () => (await tenant.pods()).length).toBe(2)
   abort.abort(new Error('not ours any more'))
   await site.runtime.drop(tenant.id)
   await first
@@ -248,13 +229,12 @@ heldBack('a new holder continues a running redeploy of the served revision, and 
   expect((await other.server()).metadata.generation).toBe(generation)
   withdraw.abort(new Withdrawn())
   await expect(second).rejects.toThrow('withdrawn')
-  await eventually(async () => (await other.uids()).join() === before.join())
-  expect(await other.uids()).toEqual(before)
+  await expect.poll(() => other.uids()).toEqual(before)
   expect((await other.server()).spec.template.metadata.annotations['pilothouse.dev/attempt']).toBe('1')
 })
 
 test('a deploy whose result is not recorded restores the previous revision', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const candidate = await tenant.prepare(tenant.revision(image('2')))
   await candidate.commit(async () => false)
   expect(await tenant.image()).toBe(image('1'))
@@ -267,7 +247,7 @@ test('a deploy whose result is not recorded restores the previous revision', asy
 })
 
 test('a holder with an older fencing token writes nothing', async () => {
-  const tenant = await serving()
+  const tenant = await serving(site)
   const { runtime } = await site.another()
   const newer = tenant.takenOver(runtime, '2')
   await newer.deploy(newer.revision(image('2'), { number: 7 }))

@@ -1,14 +1,9 @@
 /** Output of pods in the deploy log of their revision: each line once, and no secret. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
+import { expect, test, vi } from 'vitest'
+import { image, serving, type Tenant, useSite } from './runtime-support.ts'
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite({ followedLogs: 3 })
-})
-afterAll(() => site.close())
+const site = useSite({ followedLogs: 3 })
 
-const V1 = 'registry.example.com/agent:1'
 const SECRET = 'sk-very-secret-value'
 
 /** Prints a line in each server pod. Only a stand-in can do so. */
@@ -17,15 +12,10 @@ async function print(tenant: Tenant, line: string): Promise<void> {
     site.test.standIn?.print({ namespace: site.namespace, name: metadata!.name! }, line)
 }
 
-async function serving(spec = {}): Promise<Tenant> {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'KEY', value: SECRET }] }), { spec })
-  return tenant
-}
+const logging = (spec = {}) => serving(site, { spec }, { secrets: [{ name: 'KEY', value: SECRET }] })
 
 test('each log line arrives once and without secrets, even after a cut connection', async () => {
-  const tenant = await serving()
+  const tenant = await logging()
   if (!site.test.standIn) return
   await print(tenant, `one ${SECRET}`)
   await tenant.log.seen(/^one /)
@@ -42,7 +32,7 @@ test('each log line arrives once and without secrets, even after a cut connectio
 })
 
 test('a cut log is followed again even if the retry timer fires early', async () => {
-  const tenant = await serving()
+  const tenant = await logging()
   if (!site.test.standIn) return
   await print(tenant, 'before')
   await tenant.log.seen(/^before$/)
@@ -58,7 +48,7 @@ test('a cut log is followed again even if the retry timer fires early', async ()
 })
 
 test('with several pods, each log line names its pod', async () => {
-  const tenant = await serving({ min_scale: 2, max_scale: 2 })
+  const tenant = await logging({ min_scale: 2, max_scale: 2 })
   if (!site.test.standIn) return
   await print(tenant, 'hello')
   const [one, two] = (await tenant.pods()).map(({ metadata }) => metadata!.name!.replace(`${tenant.names.base}-`, ''))
@@ -67,13 +57,13 @@ test('with several pods, each log line names its pod', async () => {
 })
 
 test('the log contains the last output of a crashed container', async () => {
-  const tenant = await serving()
-  await expect(tenant.prepare(tenant.revision('registry.example.com/agent:crash'))).rejects.toThrow('keeps crashing')
+  const tenant = await logging()
+  await expect(tenant.prepare(tenant.revision(image('crash')))).rejects.toThrow('keeps crashing')
   await tenant.log.seen(/it crashed/)
 })
 
 test('a new lease holder continues the log from its takeover', async () => {
-  const tenant = await serving()
+  const tenant = await logging()
   if (!site.test.standIn) return
   await print(tenant, 'before')
   await tenant.log.seen(/^before$/)
@@ -89,10 +79,10 @@ test('a new lease holder continues the log from its takeover', async () => {
 
 test('the number of followed logs is limited, and the newest pods win', async () => {
   if (!site.test.standIn) return
-  const tenant = await serving({ min_scale: 4, max_scale: 4 })
+  const tenant = await logging({ min_scale: 4, max_scale: 4 })
   await print(tenant, 'line')
   await print(tenant, 'last')
   const shown = (text: RegExp) => tenant.log.lines.filter((line) => text.test(line)).length
-  await eventually(() => shown(/last$/) >= 3)
+  await expect.poll(() => shown(/last$/) >= 3).toBeTruthy()
   expect([shown(/line$/), shown(/last$/)]).toEqual([3, 3])
 })

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { CoreV1Api, KubeConfig, KubernetesObjectApi, type V1Pod } from '@kubernetes/client-node'
 import { pino } from 'pino'
+import { afterAll, beforeAll } from 'vitest'
 import type { ClusterTimes } from '../../src/dataplane/kubernetes/api-server/retry.ts'
 import { type Cluster, connectCluster } from '../../src/dataplane/kubernetes/cluster/cluster.ts'
 import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../../src/dataplane/kubernetes/objects/names.ts'
@@ -102,6 +103,28 @@ export async function openSite(
       await test.close()
     },
   }
+}
+
+/** Opens a site for the tests of a file. It is usable in tests, not while the file loads. */
+export function useSite(...given: Parameters<typeof openSite>): Site {
+  const site = {} as Site
+  beforeAll(async () => {
+    Object.assign(site, await openSite(...given))
+  })
+  afterAll(() => site.close?.())
+  return site
+}
+
+/** An image of the stand-in's agent. `bad`, `crash` and `slow` behave as they are called. */
+export const image = (tag: string) => `registry.example.com/agent:${tag}`
+export const [V1, V2] = [image('1'), image('2')]
+
+/** A new deployment that serves a revision with image V1. `change`: of the revision. */
+export async function serving(site: Site, how: How = {}, change: Partial<RevisionWork> = {}): Promise<Tenant> {
+  const tenant = new Tenant(site)
+  await tenant.provision(how.spec, never, how)
+  await tenant.deploy(tenant.revision(V1, change), how)
+  return tenant
 }
 
 /** One deployment, handled as the holder of its claim does. */

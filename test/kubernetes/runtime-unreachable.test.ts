@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Withdrawn } from '../../src/dataplane/worker/perform-step.ts'
 import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/proxy.ts'
-import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { image, openSite, runOf, type Site, serving, Tenant } from './runtime-support.ts'
 
 let site: Site
 let proxy: KubernetesProxy
@@ -19,7 +19,6 @@ afterAll(async () => {
   await proxy.close()
 })
 
-const image = (tag: string) => `registry.example.com/agent:${tag}`
 const AWAY_MS = 1500
 
 // only a stand-in can delay a pod on demand
@@ -42,7 +41,7 @@ heldBack.each(['cut', 'freeze'] as const)('each step continues after an API serv
   expect(await tenant.image()).toBe(image('1'))
   const revision = tenant.revision(image('slow'))
   const rollout = tenant.prepare(revision)
-  await eventually(async () => (await tenant.pods()).length === 2)
+  await expect.poll(async () => (await tenant.pods()).length).toBe(2)
   await away(how)
   for (const { metadata } of await tenant.pods())
     site.test.standIn?.release({ namespace: site.namespace, name: metadata!.name! })
@@ -55,13 +54,11 @@ heldBack.each(['cut', 'freeze'] as const)('each step continues after an API serv
 })
 
 heldBack('a restore that an outage interrupted finishes later and does not undo a newer deploy', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(image('1')))
+  const tenant = await serving(site)
   const before = await tenant.uids()
   const abort = new AbortController()
   const rollout = tenant.prepare(tenant.revision(image('slow')), {}, abort.signal)
-  await eventually(async () => (await tenant.pods()).length === 2)
+  await expect.poll(async () => (await tenant.pods()).length).toBe(2)
   proxy.cut()
   abort.abort(new Withdrawn())
   await expect(rollout).rejects.toThrow('withdrawn')

@@ -1,15 +1,8 @@
 /** A deployment's lifecycle in a cluster: create, update, redeploy, and what is kept. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+import { expect, test } from 'vitest'
+import { runOf, serving, Tenant, useSite, V1, V2 } from './runtime-support.ts'
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite()
-})
-afterAll(() => site.close())
-
-const V1 = 'registry.example.com/agent:1'
-const V2 = 'registry.example.com/agent:2'
+const site = useSite()
 
 test('a new deployment gets a database and a cache, and then pods of its image', async () => {
   const tenant = new Tenant(site)
@@ -23,20 +16,16 @@ test('a new deployment gets a database and a cache, and then pods of its image',
   expect(candidate.imageVersion).toBe('1')
   expect(await tenant.image()).toBe(V1)
   expect(await tenant.uids()).toHaveLength(1)
-  await eventually(() => site.runtime.health(tenant.id)?.ready === 1)
-  expect(site.runtime.health(tenant.id)).toEqual({ ready: 1, desired: 1, message: null, reason: null })
+  await expect.poll(() => site.runtime.health(tenant.id)).toEqual({ ready: 1, desired: 1, message: null, reason: null })
 })
 
 test('an update replaces the pods, and the previous revision leaves no objects', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'API_KEY', value: 'first-secret' }] }))
+  const tenant = await serving(site, {}, { secrets: [{ name: 'API_KEY', value: 'first-secret' }] })
   const before = await tenant.uids()
   await tenant.deploy(tenant.revision(V2))
   expect(await tenant.image()).toBe(V2)
   expect((await tenant.uids()).some((uid) => before.includes(uid))).toBe(false)
-  await eventually(async () => (await tenant.object('v1', 'Secret', tenant.names.secrets(1))) === null)
-  expect(await tenant.object('v1', 'Secret', tenant.names.secrets(1))).toBeNull()
+  await expect.poll(() => tenant.object('v1', 'Secret', tenant.names.secrets(1))).toBeNull()
   expect(await tenant.object('v1', 'Secret', tenant.names.secrets(2))).not.toBeNull()
 })
 
@@ -52,10 +41,8 @@ test('a database’s password is created once and kept by every later holder', a
 })
 
 test('a redeploy of the served revision makes new pods only when its step runs', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  const revision = tenant.revision(V1)
-  await tenant.deploy(revision)
+  const tenant = await serving(site)
+  const { revision } = tenant.run!
   const before = await tenant.uids()
   const next = { ...revision, attempt: 2 }
   tenant.run = runOf(next)
@@ -64,7 +51,7 @@ test('a redeploy of the served revision makes new pods only when its step runs',
   const { runtime, cluster } = await site.another()
   const other = tenant.takenOver(runtime, '2')
   other.ensure()
-  await eventually(() => tokenOf(cluster.objects(tenant.id)) === '2')
+  await expect.poll(() => tokenOf(cluster.objects(tenant.id))).toBe('2')
   expect(await other.uids()).toEqual(before)
 
   await other.deploy(next)
@@ -74,60 +61,49 @@ test('a redeploy of the served revision makes new pods only when its step runs',
 })
 
 test('a failed redeploy of the served revision leaves its pods serving', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  const revision = tenant.revision(V1)
-  await tenant.deploy(revision)
+  const tenant = await serving(site)
+  const { revision } = tenant.run!
   const before = await tenant.uids()
   const next = { ...revision, attempt: 2 }
   tenant.run = runOf(next)
   const candidate = await tenant.prepare(next)
   await candidate.commit(async () => false)
-  await eventually(
-    async () => (await tenant.server()).spec.template.metadata.annotations['pilothouse.dev/attempt'] === '1',
-  )
-  expect((await tenant.server()).spec.template.metadata.annotations['pilothouse.dev/attempt']).toBe('1')
+  await expect
+    .poll(async () => (await tenant.server()).spec.template.metadata.annotations['pilothouse.dev/attempt'])
+    .toBe('1')
   expect(before).toHaveLength(1)
 })
 
 test('a change of resources is applied to the running revision', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  const revision = tenant.revision(V1)
-  await tenant.deploy(revision)
+  const tenant = await serving(site)
+  const { revision } = tenant.run!
   tenant.run = runOf(revision, {
     spec: { min_scale: 2, max_scale: 2, memory_mb: 256 },
     customUrl: 'https://bot.example.com',
   })
   tenant.ensure()
-  await eventually(async () => (await tenant.server()).status?.readyReplicas === 2)
+  await expect.poll(async () => (await tenant.server()).status?.readyReplicas).toBe(2)
   const { spec } = await tenant.server()
   expect(spec.replicas).toBe(2)
   expect(spec.template.spec.containers[0].resources.requests.memory).toMatch(/^25[0-9]M/)
   expect(await tenant.object('networking.k8s.io/v1', 'Ingress', tenant.names.base)).not.toBeNull()
   tenant.run = runOf(revision, { spec: { min_scale: 2, max_scale: 2, memory_mb: 256 } })
   tenant.ensure()
-  await eventually(async () => !(await tenant.object('networking.k8s.io/v1', 'Ingress', tenant.names.base)))
-  expect(await tenant.object('networking.k8s.io/v1', 'Ingress', tenant.names.base)).toBeNull()
+  await expect.poll(() => tenant.object('networking.k8s.io/v1', 'Ingress', tenant.names.base)).toBeNull()
 })
 
 test('a queue has its own pods, which are removed when the spec drops the queue', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  const revision = tenant.revision(V1)
-  await tenant.deploy(revision, { spec: { queue_min_scale: 1, queue_max_scale: 1 } })
+  const tenant = await serving(site, { spec: { queue_min_scale: 1, queue_max_scale: 1 } })
+  const { revision } = tenant.run!
   expect(await tenant.uids('queue')).toHaveLength(1)
   tenant.run = runOf(revision)
   tenant.ensure()
-  await eventually(async () => !(await tenant.object('apps/v1', 'Deployment', tenant.names.queue)))
-  expect(await tenant.object('apps/v1', 'Deployment', tenant.names.queue)).toBeNull()
+  await expect.poll(() => tenant.object('apps/v1', 'Deployment', tenant.names.queue)).toBeNull()
 })
 
 test('repeated health checks make no API call', async () => {
-  const tenant = new Tenant(site)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(V1))
-  await eventually(() => site.runtime.health(tenant.id)?.ready === 1)
+  const tenant = await serving(site)
+  await expect.poll(() => site.runtime.health(tenant.id)?.ready).toBe(1)
   if (!site.test.standIn) return
   await quiet()
   site.test.standIn.requests.reset()

@@ -1,29 +1,20 @@
 /** A teardown removes all objects of a deployment and no others. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { LABEL_DEPLOYMENT } from '../../src/dataplane/kubernetes/objects/names.ts'
 import type { LiveObject } from '../../src/dataplane/kubernetes/objects/types.ts'
-import { eventually, never, openSite, type Site, stepOf, Tenant } from './runtime-support.ts'
+import { image, never, openSite, serving, stepOf, Tenant, useSite, V1, V2 } from './runtime-support.ts'
 
-let site: Site
-beforeAll(async () => {
-  site = await openSite()
-})
-afterAll(() => site.close())
+const site = useSite()
 
 // only a stand-in can delay a pod on demand
 const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 
-const V1 = 'registry.example.com/agent:1'
-
-async function serving(runtime = site.runtime): Promise<Tenant> {
-  const tenant = new Tenant(site, {}, runtime)
-  await tenant.provision()
-  await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'KEY', value: 'value' }] }), {
-    spec: { min_scale: 1, max_scale: 2 },
-    customUrl: 'https://bot.example.com',
-  })
-  return tenant
-}
+const deployed = (runtime = site.runtime) =>
+  serving(
+    { ...site, runtime },
+    { spec: { min_scale: 1, max_scale: 2 }, customUrl: 'https://bot.example.com' },
+    { secrets: [{ name: 'KEY', value: 'value' }] },
+  )
 
 /** `Kind/name` of all objects of a deployment, including pods. */
 async function left(tenant: Tenant): Promise<string[]> {
@@ -56,7 +47,7 @@ async function left(tenant: Tenant): Promise<string[]> {
 }
 
 test('a teardown leaves no object, keeps other deployments and is repeatable', async () => {
-  const [tenant, neighbour] = [await serving(), await serving()]
+  const [tenant, neighbour] = [await deployed(), await deployed()]
   const before = await left(neighbour)
   expect((await left(tenant)).length).toBeGreaterThan(12)
   await tenant.teardown()
@@ -69,7 +60,7 @@ test('a teardown leaves no object, keeps other deployments and is repeatable', a
 })
 
 test('the database’s Secret, which marks the deployment as existing, is deleted last', async () => {
-  const tenant = await serving()
+  const tenant = await deployed()
   const orphans: string[] = []
   const look = () => {
     const [objects, pods] = [site.cluster.objects(tenant.id), site.cluster.pods(tenant.id)]
@@ -87,7 +78,7 @@ test('a user’s copies of the objects survive deploys and the teardown', async 
   const elsewhere = await site.test.createNamespace()
   const { cluster, runtime } = await site.another({}, site.test.kubeconfig)
   await cluster.open(elsewhere, never)
-  const tenant = await serving(runtime)
+  const tenant = await deployed(runtime)
   const copies: [kind: string, namespace: string, name: string][] = []
   for (const [kind, name] of [
     ['Secret', tenant.names.secrets(1)],
@@ -110,7 +101,7 @@ test('a user’s copies of the objects survive deploys and the teardown', async 
       copies.push([kind, namespace, copy])
     }
   }
-  await tenant.deploy(tenant.revision('registry.example.com/agent:2'))
+  await tenant.deploy(tenant.revision(V2))
   await tenant.teardown()
   for (const [kind, namespace, name] of copies)
     await site.objects.read({ apiVersion: 'v1', kind, metadata: { name, namespace } })
@@ -148,7 +139,7 @@ heldBack('database and cache stay until server and queue have ended', async () =
 
 test('with the policy `keep` the volume and its password’s Secret stay', async () => {
   const { runtime } = await site.another({ volumePolicy: 'keep' })
-  const tenant = await serving(runtime)
+  const tenant = await deployed(runtime)
   await tenant.teardown()
   const { database } = tenant.names
   expect(await left(tenant)).toEqual([`PersistentVolumeClaim/${database}`, `Secret/${database}`])
@@ -158,8 +149,8 @@ heldBack('a deployment that is deleted right after its creation leaves no object
   const tenant = new Tenant(site)
   await tenant.provision()
   const abort = new AbortController()
-  const deploying = tenant.prepare(tenant.revision('registry.example.com/agent:slow'), {}, abort.signal)
-  await eventually(async () => (await tenant.server()) !== null)
+  const deploying = tenant.prepare(tenant.revision(image('slow')), {}, abort.signal)
+  await expect.poll(() => tenant.server()).not.toBe(null)
   abort.abort(new Error('deleted'))
   await expect(deploying).rejects.toThrow('deleted')
   await tenant.teardown()
