@@ -15,10 +15,10 @@ import type { BuilderSettings } from '../platform/config/builder-settings.ts'
 import { engineEnvironment } from '../platform/config/config.ts'
 import { type BuildAccess, createBuildAccess } from './build-access.ts'
 import { builderControlPlane } from './control-plane.ts'
-import { watchReadiness } from './readiness.ts'
 
 /** delay before the next check while images can't be built */
 const UNREADY_WAIT_MS = 500
+const READINESS_CHECK_MS = 5000
 
 /** `environment`: variables for the engine. Throws when the health port can't be opened. */
 export async function startBuilder(
@@ -102,5 +102,35 @@ function buildRuntime(images: SourceBuilder, access: BuildAccess): Runtime {
     health: () => undefined,
     registerHolder: async () => async () => {},
     async releaseDeadHolders() {},
+  }
+}
+
+/**
+ * Watches whether this machine can build, and logs each change once. While it can't, it takes no builds that other builders
+ * could do. `look` returns the problem or null.
+ */
+function watchReadiness(look: (signal: AbortSignal) => Promise<string | null>, log: Logger) {
+  const stopping = new AbortController()
+  let problem: string | null = 'The first check for a container engine is still running'
+  const looking = watch()
+
+  async function watch(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const found = await look(stopping.signal).catch((error: Error) => error.message)
+      if (stopping.signal.aborted) return
+      if (found !== problem && found !== null) log.error({ reason: found }, 'Images can’t be built here')
+      if (found !== problem && found === null) log.info('Images can be built here')
+      problem = found
+      await sleep(READINESS_CHECK_MS, stopping.signal)
+    }
+  }
+
+  return {
+    /** Why it can't build, for people; null: it can. */
+    problem: () => problem,
+    async stop(): Promise<void> {
+      stopping.abort()
+      await looking
+    },
   }
 }

@@ -1,8 +1,7 @@
 /** Counts calls and tracks availability. Before the first response no call waits for news, to detect a return early. */
-import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { ClaimLostError } from '../domain/errors/errors.ts'
-import type { Assignment, ControlPlane, Step } from '../domain/protocol/protocol.ts'
+import type { ControlPlane } from '../domain/protocol/protocol.ts'
 import { ControlPlaneRefused } from './errors.ts'
 import type { ProgramMetrics } from './metrics.ts'
 
@@ -11,19 +10,14 @@ export interface Instrumented extends ControlPlane {
   problem(): string | null
 }
 
-/** more than the steps that one program runs at a time. Steps of lost claims are never reported. */
-const MAX_STEPS = 10_000
-
 /** `name`: program name for users. The log gets one line per change of the availability. */
 export function instrumented(
   plane: ControlPlane,
-  metrics: Pick<ProgramMetrics, 'steps' | 'calls'>,
+  calls: ProgramMetrics['calls'],
   log: Logger,
   name: string,
 ): Instrumented {
   let problem: string | null = 'The control plane has not answered yet'
-  /** kinds of the assigned steps, by id */
-  const kinds = new LRUCache<string, Step['kind']>({ max: MAX_STEPS })
 
   function answered(): void {
     if (problem !== null) log.info('The control plane answers')
@@ -36,7 +30,7 @@ export function instrumented(
   }
 
   async function watch<T>(call: string, work: Promise<T>, signal?: AbortSignal): Promise<T> {
-    const end = metrics.calls.startTimer({ call })
+    const end = calls.startTimer({ call })
     try {
       const answer = await work
       end({ outcome: 'ok' })
@@ -58,37 +52,12 @@ export function instrumented(
   const patient = <R extends { waitSeconds?: number }>(request: R): R =>
     problem === null ? request : { ...request, waitSeconds: 0 }
 
-  function assigned(assignments: readonly (Assignment | null)[]): void {
-    for (const assignment of assignments) {
-      const { step } = assignment ?? {}
-      if (step) kinds.set(step.id, step.kind)
-    }
-  }
-
   return {
     problem: () => problem,
-    async claim(request, signal) {
-      const claims = await watch('claim', plane.claim(patient(request), signal), signal)
-      assigned(claims)
-      return claims
-    },
-    async heartbeat(request, signal) {
-      const answers = await watch('heartbeat', plane.heartbeat(patient(request), signal), signal)
-      assigned(answers.map(({ assignment }) => assignment))
-      return answers
-    },
+    claim: (request, signal) => watch('claim', plane.claim(patient(request), signal), signal),
+    heartbeat: (request, signal) => watch('heartbeat', plane.heartbeat(patient(request), signal), signal),
     logs: (request) => watch('logs', plane.logs(request)),
-    async complete(request) {
-      const { stepId, outcome } = request
-      const answer = await watch('complete', plane.complete(request))
-      const kind = kinds.get(stepId)
-      // a withdrawn step is already closed when its end is reported
-      const counts = answer.recorded || outcome === 'stopped'
-      if (kind) metrics.steps.inc({ kind, outcome: counts ? outcome : 'too_late' })
-      kinds.delete(stepId)
-      assigned([answer.assignment])
-      return answer
-    },
+    complete: (request) => watch('complete', plane.complete(request)),
     release: (claim) => watch('release', plane.release(claim)),
     releaseHolder: (holder) => plane.releaseHolder(holder),
   }

@@ -17,7 +17,7 @@ export interface WorkerProgram {
   close(): Promise<void>
 }
 
-export interface ProgramOptions extends Omit<WorkerOptions, 'controlPlane' | 'onStuck'> {
+export interface ProgramOptions extends Omit<WorkerOptions, 'controlPlane' | 'onStuck' | 'onStepEnd'> {
   name: 'listener' | 'builder'
   plane: ControlPlane & { close(): void }
   health: { host: string; port: number }
@@ -38,7 +38,7 @@ export async function startWorkerProgram(options: ProgramOptions): Promise<Worke
   let ending = false
   let worker: Worker | null = null
   const metrics = createMetrics(name, () => worker?.claims() ?? 0, clusterProblem)
-  const watched = instrumented(plane, metrics, log, name)
+  const watched = instrumented(plane, metrics.calls, log, name)
   const server = await startHealthServer({
     ...health,
     problem: () => problem(watched.problem(), ending),
@@ -51,7 +51,13 @@ export async function startWorkerProgram(options: ProgramOptions): Promise<Worke
   const lost = new Promise<Error>((resolve) => {
     onStuck = resolve
   })
-  const started = await startWorker({ ...workerOptions, controlPlane: wrap?.(watched) ?? watched, log, onStuck })
+  const started = await startWorker({
+    ...workerOptions,
+    controlPlane: wrap?.(watched) ?? watched,
+    log,
+    onStuck,
+    onStepEnd: (kind, outcome) => metrics.steps.inc({ kind, outcome }),
+  })
   worker = started
   return {
     holder: started.holder,

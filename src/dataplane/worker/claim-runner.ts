@@ -25,6 +25,8 @@ export interface ClaimRunnerOptions {
   after?: Promise<void>
   /** called when work can't be stopped, not even by force */
   onStuck?: (error: StuckError) => void
+  /** called when the control plane has answered the report of a step; `too_late`: the step had ended before */
+  onStepEnd?: (kind: Step['kind'], outcome: StepResult['outcome'] | 'too_late') => void
   /** see stop-step.ts */
   stopMs?: number
 }
@@ -59,8 +61,8 @@ export class ClaimRunner {
   #pruned: Promise<void> = Promise.resolve()
   #ready = false
   #active: Active | null = null
-  /** the step (id and try) that was started last; it is not started again */
-  #started: { id: string; tries: number } | null = null
+  /** the step that was started last; this try of it is not started again */
+  #started: Pick<Step, 'id' | 'tries' | 'kind'> | null = null
   #stopReported = -1
   #claimOver = false
   #reporting: Promise<unknown> | null = null
@@ -238,7 +240,7 @@ export class ClaimRunner {
   #begin(assigned: Step): void {
     const step = this.#latest.timed(assigned)
     const abort = new AbortController()
-    this.#started = { id: step.id, tries: step.tries }
+    this.#started = step
     const work = async () => {
       await this.#pruned
       await performStep({
@@ -247,7 +249,7 @@ export class ClaimRunner {
         step,
         log: step.revision && this.#sink.logOf(step.revision),
         signal: abort.signal,
-        report: (result) => this.#report(step.id, result, step.kind),
+        report: (result) => this.#report(step, result),
         onProgress: (progress) => {
           if (this.#active?.step.id === step.id) this.#progress = progress
         },
@@ -277,7 +279,7 @@ export class ClaimRunner {
   }
 
   /** Never throws. Retries until the control plane answers. True: the result was recorded. */
-  async #report(stepId: string, result: StepResult, kind?: Step['kind']): Promise<boolean> {
+  async #report({ id: stepId, kind }: Pick<Step, 'id' | 'kind'>, result: StepResult): Promise<boolean> {
     const storableResult = result.message === undefined ? result : { ...result, message: storable(result.message) }
     if (this.#active) this.#active.isOver = true
     await this.#sink.flush()
@@ -292,6 +294,9 @@ export class ClaimRunner {
       const reporting = retry(complete, { when, pause, signal: this.#end.signal })
       this.#reporting = reporting.catch(() => undefined)
       const { recorded, assignment, over } = await reporting
+      // a withdrawn step is already closed when its end is reported
+      const counts = recorded || result.outcome === 'stopped'
+      this.#options.onStepEnd?.(kind, counts ? result.outcome : 'too_late')
       this.#latest.take(assignment, 'the same')
       // the report ended the claim
       if (over || (recorded && kind === 'TEARDOWN' && result.outcome === 'succeeded')) this.#claimOver = true
@@ -305,7 +310,7 @@ export class ClaimRunner {
   /** Reports a stop when no step runs here. */
   async #reportStopped(): Promise<void> {
     // the response to the earlier report may be lost
-    if (this.#started) await this.#report(this.#started.id, { outcome: 'stopped' })
+    if (this.#started) await this.#report(this.#started, { outcome: 'stopped' })
     // or the step never arrived or was unreadable: then only a new claim can continue the deployment
     if (this.#assignment.stop && !this.#active) await this.release()
     else this.#reconcile()

@@ -6,7 +6,7 @@ import type { ControlPlane, HeartbeatItem, Step } from '../../domain/protocol/pr
 import { backoff, sleep } from '../../platform/async/retry.ts'
 import { resultWithin, withHardTimeout } from '../../platform/async/time-limit.ts'
 import type { Runtime } from '../runtimes/runtime.ts'
-import { ClaimRunner } from './claim-runner.ts'
+import { ClaimRunner, type ClaimRunnerOptions } from './claim-runner.ts'
 
 export interface WorkerOptions {
   controlPlane: ControlPlane
@@ -24,6 +24,7 @@ export interface WorkerOptions {
   maxClaims?: number
   /** called when a step can't be stopped; the process must then exit and be restarted */
   onStuck?: (error: Error) => void
+  onStepEnd?: ClaimRunnerOptions['onStepEnd']
   stopMs?: number
 }
 
@@ -45,7 +46,7 @@ const STOP_LIMIT_MS = 7500
 
 /** Resolves when the worker is registered on its machine. The loops then run in the background. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { controlPlane, runtime, leaseSeconds, log, version, podClasses, onStuck, stopMs } = options
+  const { controlPlane, runtime, leaseSeconds, log, version, podClasses, onStuck, onStepEnd, stopMs } = options
   const { maxClaims = Number.POSITIVE_INFINITY } = options
   const holder = options.holder ?? `${os.hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`
   /** by deployment */
@@ -163,7 +164,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         const earlier = runners.get(id)
         // a new claim of the same deployment means that the old claim is lost
         const after = earlier?.lost()
-        const runner = new ClaimRunner({ controlPlane, runtime, log, claim, leasedAt, after, onStuck, stopMs })
+        const about = { claim, leasedAt, after, onStuck, onStepEnd, stopMs }
+        const runner = new ClaimRunner({ controlPlane, runtime, log, ...about })
         runners.set(id, runner)
         void runner.over.then(() => {
           if (runners.get(id) === runner) runners.delete(id)
