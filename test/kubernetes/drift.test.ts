@@ -1,15 +1,13 @@
 /** Manual changes to a deployment's objects: managed fields are repaired, and other fields stay. */
-import { PatchStrategy } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import { eventually, image, runOf, serving, type Tenant, useSite, V1, V2 } from './runtime-support.ts'
 
 const site = useSite()
 
 /** Changes an object as a user with kubectl. Returns the changed object. */
-async function change(kind: string, name: string, body: object): Promise<object> {
+function change(kind: string, name: string, body: object): Promise<object> {
   const apiVersion = kind === 'Deployment' || kind === 'StatefulSet' ? 'apps/v1' : 'v1'
-  const object = { apiVersion, kind, metadata: { name, namespace: site.namespace }, ...body }
-  return site.objects.patch(object, undefined, undefined, 'kubectl-edit', undefined, PatchStrategy.MergePatch)
+  return site.objects.patch(apiVersion, kind, site.namespace, name, body)
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: fields of any kind
@@ -54,9 +52,7 @@ test('a password that was lost while no holder existed is reported and not repla
 test('a manual change of image or replicas is undone, and added fields stay', async () => {
   const tenant = await serving(site)
   const { server } = tenant.names
-  await change('Deployment', server, {
-    metadata: { name: server, namespace: site.namespace, labels: { team: 'blue' }, annotations: { note: 'by hand' } },
-  })
+  await change('Deployment', server, { metadata: { labels: { team: 'blue' }, annotations: { note: 'by hand' } } })
   await change('Deployment', server, { spec: { replicas: 3 } })
   await expect.poll(async () => (await tenant.server()).spec.replicas).toBe(1)
   const [container] = (await tenant.server()).spec.template.spec.containers

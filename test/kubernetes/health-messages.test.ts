@@ -138,13 +138,8 @@ test('a token edited by hand stops the holder’s writes, and health reports it'
   const tenant = await provisioned()
   await tenant.deploy(tenant.revision(image('1')))
   const { base: name } = tenant.names
-  const metadata = { name, namespace: site.namespace, annotations: { 'pilothouse.dev/token': '99' } }
-  await site.objects.patch({
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata,
-    spec: { selector: { evil: 'yes' } },
-  } as object)
+  const change = { metadata: { annotations: { 'pilothouse.dev/token': '99' } }, spec: { selector: { evil: 'yes' } } }
+  await site.objects.patch('v1', 'Service', site.namespace, name, change)
   await expect.poll(() => site.runtime.health(tenant.id)?.reason).toBe('WORKER_LOST')
   expect(site.runtime.health(tenant.id)?.message).toMatch(/Service ph-.* was last written by a newer holder/)
 })

@@ -57,14 +57,10 @@ test('a patch replaces the pods of its component once, and a manual change of th
   expect(await other.uids('queue')).toEqual(before.queue)
   expect(await other.uids('database')).toEqual(before.database)
   const server = await other.server()
-  await site.objects.patch({
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: server.metadata.name, namespace: site.namespace },
-    spec: {
-      template: { spec: { containers: [{ name: 'agent', env: [{ name: 'HTTPS_PROXY', value: 'http://q' }] }] } },
-    },
-  } as never)
+  const spec = {
+    template: { spec: { containers: [{ name: 'agent', env: [{ name: 'HTTPS_PROXY', value: 'http://q' }] }] } },
+  }
+  await site.objects.patch('apps/v1', 'Deployment', site.namespace, server.metadata.name, { spec })
   await expect.poll(proxy).toBe('http://p')
 })
 

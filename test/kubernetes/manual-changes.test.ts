@@ -117,12 +117,8 @@ onStandIn('every removed field of a Deployment is restored, even if a union fiel
 test('an object that gets another deployment’s label is not pruned as that deployment’s leftover', async () => {
   const [tenant, other] = [await serving(site, {}, CHANGE), await serving(site, {}, CHANGE)]
   const { uid } = (await tenant.server()).metadata
-  const metadata = {
-    name: tenant.names.server,
-    namespace: site.namespace,
-    labels: { 'pilothouse.dev/deployment-id': other.id },
-  }
-  await site.objects.patch({ apiVersion: 'apps/v1', kind: 'Deployment', metadata } as object)
+  const metadata = { labels: { 'pilothouse.dev/deployment-id': other.id } }
+  await site.objects.patch('apps/v1', 'Deployment', site.namespace, tenant.names.server, { metadata })
   other.ensure()
   const owner = async () => (await tenant.server())?.metadata.labels['pilothouse.dev/deployment-id']
   await expect.poll(() => owner()).toBe(tenant.id)

@@ -8,7 +8,7 @@ import { Reflector } from '../../src/dataplane/kubernetes/informers/reflector.ts
 import { type ClusterAccess, Store } from '../../src/dataplane/kubernetes/informers/store.ts'
 import { LISTENER_RULES } from '../../src/listener/manifest.ts'
 import { options } from './render-support.ts'
-import { runOf, type Site, serving, type Tenant, useSite } from './runtime-support.ts'
+import { runOf, serving, type Tenant, useSite } from './runtime-support.ts'
 
 const site = useSite({}, { relist: 500 })
 
@@ -58,12 +58,8 @@ test('a database accepts only its own agents, agents can’t reach the metadata 
   expect(specOf(await budget(tenant))).toMatchObject({ maxUnavailable: 1 })
 
   // a policy that was widened by hand is restored
-  await site.objects.patch({
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'NetworkPolicy',
-    metadata: { name: tenant.names.database, namespace: site.namespace },
-    spec: { ingress: [{}] },
-  } as object as Parameters<Site['objects']['patch']>[0])
+  const open = { spec: { ingress: [{}] } }
+  await site.objects.patch('networking.k8s.io/v1', 'NetworkPolicy', site.namespace, tenant.names.database, open)
   const shut = async () => specOf(await policy(tenant, tenant.names.database)).ingress[0].ports?.length === 2
   await expect.poll(shut).toBe(true)
 
@@ -139,11 +135,8 @@ test('objects of an earlier version are adopted: they get the labels and keep th
   })
   // the state that an earlier version left
   const without = { 'app.kubernetes.io/instance': null, 'app.kubernetes.io/part-of': null }
-  await site.objects.patch({
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: tenant.names.server, namespace: site.namespace, labels: without },
-  } as object as Parameters<Site['objects']['patch']>[0])
+  const metadata = { labels: without }
+  await site.objects.patch('apps/v1', 'Deployment', site.namespace, tenant.names.server, { metadata })
   const labelled = async () => 'app.kubernetes.io/instance' in (await tenant.server()).metadata.labels
   await expect.poll(labelled).toBe(true)
   const after = await tenant.server()

@@ -3,7 +3,7 @@
  * and their objects in the cluster.
  */
 import { randomUUID } from 'node:crypto'
-import { CoreV1Api, KubeConfig, KubernetesObjectApi, type V1Pod } from '@kubernetes/client-node'
+import { CoreV1Api, KubeConfig, type V1Pod } from '@kubernetes/client-node'
 import { pino } from 'pino'
 import { afterAll, beforeAll } from 'vitest'
 import type { ClusterTimes } from '../../src/dataplane/kubernetes/api-server/retry.ts'
@@ -24,6 +24,7 @@ import { effectiveSpec, type ResourceSpec } from '../../src/domain/values/resour
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { claimOf, eventually, memoryLog, never } from '../dataplane/support.ts'
 import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
+import { type AdminView, adminView } from '../support/kubernetes/objects.ts'
 import type { StandInOptions } from '../support/kubernetes/stand-in.ts'
 import { imageRevision } from '../support/revision-work.ts'
 import { options as PLAIN } from './render-support.ts'
@@ -46,7 +47,7 @@ export interface Site {
   /** of the admin */
   config: KubeConfig
   core: CoreV1Api
-  objects: KubernetesObjectApi
+  objects: AdminView
   close(): Promise<void>
 }
 
@@ -94,7 +95,7 @@ export async function openSite(
     another,
     config,
     core: config.makeApiClient(CoreV1Api),
-    objects: KubernetesObjectApi.makeApiClient(config),
+    objects: adminView(test.kubeconfig),
     async close() {
       for (const { cluster, runtime } of opened) {
         await runtime.close()
@@ -199,18 +200,8 @@ export class Tenant {
   }
 
   /** An object of the deployment in the cluster; null: it does not exist. */
-  async object(apiVersion: string, kind: string, name: string): Promise<LiveObject | null> {
-    try {
-      const found = await this.site.objects.read({
-        apiVersion,
-        kind,
-        metadata: { name, namespace: this.site.namespace },
-      })
-      return found as unknown as LiveObject
-    } catch (error) {
-      if ((error as { code?: number }).code === 404) return null
-      throw error
-    }
+  object(apiVersion: string, kind: string, name: string): Promise<LiveObject | null> {
+    return this.site.objects.get(apiVersion, kind, this.site.namespace, name)
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: fields of any kind

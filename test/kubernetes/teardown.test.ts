@@ -29,20 +29,12 @@ async function left(tenant: Tenant): Promise<string[]> {
     ['autoscaling/v1', 'HorizontalPodAutoscaler'],
     ['networking.k8s.io/v1', 'Ingress'],
   ]
-  const lists = kinds.map(async ([apiVersion, kind]) => {
-    const selector = `${LABEL_DEPLOYMENT}=${tenant.id}`
-    const { items } = await site.objects.list(
-      apiVersion,
-      kind,
-      site.namespace,
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-      selector,
-    )
-    return items.map(({ metadata }) => `${kind}/${metadata?.name}`)
-  })
+  const selector = `${LABEL_DEPLOYMENT}=${tenant.id}`
+  const lists = kinds.map(async ([apiVersion, kind]) =>
+    (await site.objects.list(apiVersion, kind, site.namespace, selector)).map(
+      ({ metadata }) => `${kind}/${metadata.name}`,
+    ),
+  )
   return (await Promise.all(lists)).flat().sort()
 }
 
@@ -104,7 +96,7 @@ test('a user’s copies of the objects survive deploys and the teardown', async 
   await tenant.deploy(tenant.revision(V2))
   await tenant.teardown()
   for (const [kind, namespace, name] of copies)
-    await site.objects.read({ apiVersion: 'v1', kind, metadata: { name, namespace } })
+    expect(await site.objects.get('v1', kind, namespace, name)).not.toBeNull()
   expect(await left(tenant)).toEqual([`Secret/${tenant.names.secrets(1)}-copy`, `Service/${tenant.names.base}-copy`])
 })
 
