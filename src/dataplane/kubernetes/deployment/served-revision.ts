@@ -44,10 +44,11 @@ export function maskedProgress(mask: Mask, report: OnProgress): OnProgress {
   return (progress) => report(progress && { ...progress, message: mask(progress.message) })
 }
 
-export function applicationOf({ run, attempt, concessions }: ServedRevision): Application {
-  const { revision, spec, secretReferences, customUrl } = run
-  return { revision, attempt: attempt ?? revision.attempt, spec, secretReferences, customUrl, concessions }
-}
+export const applicationOf = ({ run, attempt, concessions }: ServedRevision): Application => ({
+  ...run,
+  attempt: attempt ?? run.revision.attempt,
+  concessions,
+})
 
 /** Concessions that the rollout may make to a full quota. `changed` is called when they change. */
 export function concessionControlOf(served: ServedRevision, changed: () => void): ConcessionControl {

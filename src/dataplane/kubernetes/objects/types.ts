@@ -1,5 +1,5 @@
 /** Shared types of the Kubernetes runtime's renderer, cluster and reconciler. */
-import type { EffectiveSpec, RevisionWork, SecretReference } from '../../../domain/protocol/protocol.ts'
+import type { EffectiveSpec, Run, SecretReference } from '../../../domain/protocol/protocol.ts'
 
 /** Components of a deployment, as in the label `app.kubernetes.io/component`. */
 export type Component = 'server' | 'queue' | 'cache' | 'database'
@@ -45,13 +45,9 @@ export interface Infrastructure {
   databasePassword: string
 }
 
-export interface Application {
-  revision: RevisionWork
+export interface Application extends Run {
   /** attempt of the pods: a redeploy of the served revision must create new pods */
   attempt: number
-  spec: EffectiveSpec
-  secretReferences: SecretReference[]
-  customUrl: string | null
   /** absent: new pods start before old pods end */
   concessions?: QuotaConcessions | null
 }
