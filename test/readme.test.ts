@@ -4,8 +4,6 @@
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -17,8 +15,8 @@ import { LISTENER_SETTINGS } from '../src/platform/config/listener-settings.ts'
 import { SETTINGS } from '../src/platform/config/settings.ts'
 import { LOCAL } from './oauth/support.ts'
 import { testApp } from './support/app.ts'
-import { asyncListener } from './support/async-listener.ts'
 import { type OAuthServer, startOAuthServer } from './support/oauth-server.ts'
+import { startHttp } from './support/web-server.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Pages by path: the README and everything in docs/. */
@@ -60,14 +58,11 @@ test('the protocol page and the OpenAPI document have the same examples', () => 
 
 /** Opens the URL that `support/bin/browser` is given, as a person at the OAuth server who signs in and consents. */
 async function startBrowser(oauth: OAuthServer) {
-  const server = createServer(
-    asyncListener(async (request, response) => {
-      const landed = await oauth.visit(await text(request))
-      response.end(await (await fetch(landed)).text())
-    }),
-  )
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
+  const { origin, close } = await startHttp(async (request, response) => {
+    const landed = await oauth.visit(await text(request))
+    response.end(await (await fetch(landed)).text())
+  })
+  return { url: origin, close }
 }
 
 test('the examples work unchanged, each of them twice, from an empty folder to a running agent', async () => {
@@ -116,7 +111,6 @@ test('the examples work unchanged, each of them twice, from an empty folder to a
     expect(stdout.match(/"detail".*/g)).toEqual([expect.stringContaining('"code":"ALREADY_EXISTS"')])
     expect(stdout.match(/.*"errors".*/g)).toBeNull()
   } finally {
-    browser.close()
-    await Promise.all([server.close(), oauth.close()])
+    await Promise.all([browser.close(), server.close(), oauth.close()])
   }
 }, 180_000)

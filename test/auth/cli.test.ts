@@ -1,6 +1,6 @@
 /** The command line, on the database of a running server. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { buildApp } from '../../src/app/app.ts'
 import { run } from '../../src/cli/run.ts'
 import { UsageError } from '../../src/cli/terminal/command.ts'
@@ -8,18 +8,14 @@ import { hashKey } from '../../src/domain/keys/key.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
 import { insertWorkspace } from '../../src/domain/workspaces.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { testDatabase } from '../support/database.ts'
 import { listener } from '../support/factories.ts'
 import { cli, temporaryFolder } from '../support/process.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 const command = (...args: string[]) =>
   cli(args, { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: app.secretsKeys })

@@ -1,6 +1,6 @@
 /** The credential watch: streams and waits end with their credential, and one statement checks all credentials. */
 import { once } from 'node:events'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import {
   type ControlledCredentialWatch,
   createCredentialWatch,
@@ -10,18 +10,14 @@ import type { UnauthenticatedError } from '../../src/domain/errors/errors.ts'
 import { revokeKey } from '../../src/domain/keys/manage.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { connectDatabase } from '../../src/platform/postgres/client.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { newKey, testApp, useApp } from '../support/app.ts'
 import { tcpProxy } from '../support/tcp-proxy.ts'
 
-let app: TestApp
+const app = useApp()
 const watches: ControlledCredentialWatch[] = []
-beforeAll(async () => {
-  app = await testApp()
-})
 afterEach(() => {
   for (const watch of watches.splice(0)) watch.stop()
 })
-afterAll(() => app.close())
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} }
 

@@ -3,50 +3,26 @@
  * GraphQL field with an agent's. New operations are covered automatically.
  */
 import { type OperationDefinitionNode, OperationTypeNode, parse, print, visit } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { operations as fields, victimsOf } from '../graphql/walk.ts'
-import { signIn } from '../sessions/support.ts'
-import { type TestApp, testApp } from '../support/app.ts'
-import { agentKey, builderKey, gitDeployment, listener, listenerKey } from '../support/factories.ts'
-import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
+import { useApp } from '../support/app.ts'
+import { agentKey, builderKey, listenerKey } from '../support/factories.ts'
+import { type Ids, oneOfEach, pathOf } from '../support/one-of-each.ts'
 
 const AGENT = 'support-bot'
-let app: TestApp
+const app = useApp()
 let keys: Record<'listener' | 'agent' | 'builder', string>
 /** one resource per type in the keys' workspace, including those that the keys are for */
-let ids: Record<string, string>
+let ids: Ids
 beforeAll(async () => {
-  app = await testApp()
-  const { db } = app.app.core
-  const { workspaceId, integrationId } = app.tenant
-  const { id } = await gitDeployment(app)
-  const { latestRevisionId, tracingProjectId } = await db.deployment.findUniqueOrThrow({ where: { id } })
-  const own = await listener(app)
-  keys = { listener: await listenerKey(app, own), agent: await agentKey(app, AGENT), builder: await builderKey(app) }
-  const provider = await storedProvider(app)
-  // owned by the agent's key, so that ownership is no obstacle
-  const token = await storedToken(app, { provider, key: keys.agent })
-  ids = {
-    Deployment: id,
-    Revision: latestRevisionId!,
-    Listener: own.id,
-    TracingProject: tracingProjectId!,
-    Tag: (await db.tag.create({ data: { workspaceId, key: 'k', value: 'v' } })).id,
-    GitIntegration: integrationId,
-    ApiKey: (await db.apiKey.findFirstOrThrow({ where: { workspaceId } })).id,
-    Session: (await signIn(app, { api_key: app.keys.admin })).id,
-    OAuthProvider: provider.id,
-    OAuthToken: token.id,
-    AgentLink: (await storedConnection(app, token, AGENT)).id,
-    Authorization: (await storedAuthorization(app, token)).id,
-    Workspace: workspaceId,
-    Organization: app.tenant.organizationId,
-    Agent: AGENT,
-  }
+  const agent = await agentKey(app, AGENT)
+  // the token is the agent's own, so that ownership is no obstacle
+  ids = await oneOfEach(app, { agent: AGENT, owner: agent })
+  const { workspaceId } = app.tenant
+  keys = { listener: await listenerKey(app, { id: ids.Listener, workspaceId }), agent, builder: await builderKey(app) }
 })
-afterAll(() => app.close())
 
 /** The allowed operations of each role; other tests cover them. */
 const OWN = {
@@ -59,17 +35,7 @@ describe.each(['listener', 'agent', 'builder'] as const)('the key of a %s', (rol
   const others = operations.filter(({ tag }) => tag !== OWN[role].tag)
 
   test.each(others.map(({ method, path }) => [method, path] as const))('is refused %s %s', async (method, path) => {
-    const target = path
-      .replace('{deployment_id}', ids.Deployment!)
-      .replace('{revision_id}', ids.Revision!)
-      .replace('{integration_id}', ids.GitIntegration!)
-      .replace('{listener_id}', ids.Listener!)
-      .replace('{provider_id}', ids.OAuthProvider!)
-      .replace('{token_id}', ids.OAuthToken!)
-      .replace('{agent_id}', AGENT)
-      .replace('{connection_id}', ids.AgentLink!)
-      .replace('{auth_id}', ids.Authorization!)
-      .replace('{session_id}', ids.Session!)
+    const target = pathOf(path, ids)
     const answer = await app.rest(method, target, {
       key: keys[role],
       ...(method === 'POST' || method === 'PATCH' ? { body: {} } : {}),

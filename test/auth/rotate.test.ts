@@ -6,7 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { loadKeyRing } from '../../src/app/keyring-file.ts'
 import { seal, unseal } from '../../src/domain/crypto/encrypted-value.ts'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
@@ -17,7 +17,7 @@ import { rotateSecrets, SEALED_COLUMNS } from '../../src/domain/secrets/rotate.t
 import { openSecrets, sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
 import type { Secret } from '../../src/domain/values/shapes.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { testApp, useApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 import { cli, run, temporaryFolder } from '../support/process.ts'
 
@@ -27,11 +27,7 @@ const newKey = (id: string) => `${id}:${randomBytes(32).toString('base64')}`
 const [k1, k2, k3] = ['k1', 'k2', 'k3'].map(newKey) as [string, string, string]
 const content = { accessToken: 'an access token', tokenType: 'bearer', refreshToken: 'r' }
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp({ settings: { SECRETS_KEYS: k1 } })
-})
-afterAll(() => app.close())
+const app = useApp(() => ({ settings: { SECRETS_KEYS: k1 } }))
 
 const rotate = (SECRETS_KEYS: string) =>
   cli(['secrets', 'rotate'], { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS })

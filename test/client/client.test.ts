@@ -1,17 +1,13 @@
 /** docs/client.md: the client against a real server, over connections that fail. */
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient, PilothouseError, UnreachableError, WaitTimeoutError } from '../../src/client/index.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { imageBody } from '../support/factories.ts'
 import { tcpProxy } from '../support/tcp-proxy.ts'
 import { clientOf, troubled } from './support.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 const wanted = () => {
   const { name, ...body } = imageBody()

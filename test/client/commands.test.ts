@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { list } from 'tar'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { deployOne } from '../../src/cli/remote/deploy.ts'
 import { showLogs } from '../../src/cli/remote/logs.ts'
 import { defaultConfig, pack } from '../../src/cli/remote/pack.ts'
@@ -13,18 +13,16 @@ import { showStatus } from '../../src/cli/remote/status.ts'
 import { waitForRevision } from '../../src/cli/remote/wait.ts'
 import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { writeLog } from '../support/log.ts'
 import { cli, run } from '../support/process.ts'
 import { command, troubled } from './support.ts'
 
-let app: TestApp
+const app = useApp()
 let env: Record<string, string>
 beforeAll(async () => {
-  app = await testApp()
   env = { PILOTHOUSE_URL: app.url, CONTROL_PLANE_API_KEY: app.keys.deployer }
 })
-afterAll(() => app.close())
 
 let counter = 0
 const newName = () => `agent-${++counter}`

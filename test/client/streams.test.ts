@@ -1,18 +1,14 @@
 /** docs/client.md: watching and following over connections that break. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Event } from '../../src/client/index.ts'
 import { resumingStream } from '../../src/client/stream.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { newKey, testApp, useApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
 import { clientOf } from './support.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 /** A route to the server that ends with the test. */
 async function cuttable(): Promise<TcpProxy> {

@@ -1,14 +1,13 @@
 /** The client and its commands against a server in this process, and a proxy that disturbs them. */
 import { once } from 'node:events'
-import http, { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import type { RemoteCommand } from '../../src/cli/remote/call.ts'
 import { CommandError, UsageError } from '../../src/cli/terminal/command.ts'
 import { type Client, type ClientOptions, createClient } from '../../src/client/index.ts'
 import type { TestApp } from '../support/app.ts'
-import { asyncListener } from '../support/async-listener.ts'
+import { startHttp } from '../support/web-server.ts'
 
 /** A client with the admin key of workspace A. */
 export const clientOf = (app: Pick<TestApp, 'url' | 'keys'>, options: Partial<ClientOptions> = {}): Client =>
@@ -43,10 +42,9 @@ export async function troubled(target: string, plan: Trouble[], { reads = false 
     const { connection: _, 'transfer-encoding': __, ...kept } = answer.headers
     response.writeHead(answer.statusCode!, kept).end(text)
   }
-  const server = createServer(asyncListener(forward))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+  const { origin, close } = await startHttp(forward)
+  onTestFinished(close)
+  return { url: origin, seen }
 }
 
 export interface Ran {

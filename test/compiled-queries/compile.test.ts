@@ -1,6 +1,6 @@
 /** Compiled queries answer like the resolvers, byte for byte, with one statement. */
 import { getOperationAST, getVariableValues, graphql, parse, validate } from 'graphql'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { GraphQLContext } from '../../src/api/graphql/builder/context.ts'
 import {
   type CompiledAnswer,
@@ -9,15 +9,14 @@ import {
 } from '../../src/api/graphql/compiled-queries/compile.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { createRevision } from '../../src/domain/deployments/update.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
 
-let app: TestApp
+// no sweep: its statements would be counted
+const app = useApp(() => ({ settings: { SWEEP_SECONDS: '3600' } }))
 let ids: string[]
 beforeAll(async () => {
-  // no sweep: its statements would be counted
-  app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
   const { id } = await listener(app)
   const made = [
     await gitDeployment(app, { name: 'one', source_config: { resource_spec: { cpu: 0.5, labels: { a: 'b' } } } }),
@@ -28,7 +27,6 @@ beforeAll(async () => {
   const ctx = await app.context(app.keys.admin)
   for (let i = 0; i < 4; i++) await createRevision(ctx, { path: { deployment_id: ids[0] }, body: {} })
 })
-afterAll(() => app.close())
 
 /** Compiles a document. Null: it can't be compiled. */
 function compile(source: string): CompiledQuery | null {

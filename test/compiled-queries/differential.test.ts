@@ -3,7 +3,7 @@
  * with another seed: HOT_SEED=7 HOT_ROUNDS=1000 npx vitest run test/compiled-queries
  */
 import { execute, getOperationAST, getVariableValues, parse, validate } from 'graphql'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { GraphQLContext } from '../../src/api/graphql/builder/context.ts'
 import { NotCompilable } from '../../src/api/graphql/compiled-queries/compilation.ts'
 import { compileQuery } from '../../src/api/graphql/compiled-queries/compile.ts'
@@ -20,7 +20,7 @@ import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { DEPLOYMENT_STATUSES } from '../../src/domain/values/shapes.ts'
 import { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { countStatements } from '../support/database.ts'
-import { as, type TestDomain, testDomain } from '../support/domain.ts'
+import { as, useDomain } from '../support/domain.ts'
 import { Random } from './random.ts'
 import { randomDocument } from './random-documents.ts'
 import { type SeededRows, seed } from './random-rows.ts'
@@ -28,13 +28,12 @@ import { type SeededRows, seed } from './random-rows.ts'
 const SEED = Number(process.env.HOT_SEED ?? 1)
 const ROUNDS = Number(process.env.HOT_ROUNDS ?? 40)
 
-let domain: TestDomain
+const domain = useDomain()
 let ctx: RequestContext
 let seeded: SeededRows
 const random = new Random(SEED)
 
 beforeAll(async () => {
-  domain = await testDomain()
   const now = new Date()
   // a fixed clock, so that time-dependent fields are equal both ways
   ctx = { ...(await domain.tenant()), clock: () => now }
@@ -42,7 +41,6 @@ beforeAll(async () => {
   await seed(await domain.tenant(), random, now)
   seeded = await seed(ctx, random, now)
 })
-afterAll(() => domain.close())
 
 /** Counts of answers, of failures on both ways, and of documents left to the resolvers. */
 const seen = { answers: 0, failures: 0, fallbacks: 0 }

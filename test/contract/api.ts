@@ -23,11 +23,11 @@ export interface How {
   headers?: Record<string, string>
 }
 
-interface Outcome {
+export interface Outcome {
   ok: boolean
   /** The resource in the form of REST, or the items of a list. */
   value: Any
-  /** The version of the resource: of REST's tag, or the field. */
+  /** The version of the resource: of REST's tag, or the field. GraphQL also has it in a failed precondition. */
   version: number | null
   /** The revision that a write created or rolled out. */
   revision: string | null
@@ -39,8 +39,8 @@ interface Outcome {
 }
 
 interface Verb {
-  /** operationId; default: the name of the verb. */
-  rest?: string
+  /** operationId; default: the name of the verb; null: REST does not have it. */
+  rest?: string | null
   /** Root field of GraphQL; default: the name of the verb. */
   field?: string
   /** Selection of the field, or of the mutation's success. Aliases are REST's names. */
@@ -59,7 +59,7 @@ const DEPLOYMENT = `id tenantId name source status serving statusMessage reason 
   sourceRevisionConfig { repoRef graphConfigPath imageUri sourceTarballPath repoCommitSha }
   sourceConfig { integrationId repoUrl deploymentType buildOnPush customUrl listenerId installCommand buildCommand
     listenerConfig { k8sNamespace } resourceSpec { cpu cpuLimit memoryMb minScale maxScale class labels } }`
-const WRITTEN = `deployment { ${DEPLOYMENT} } revision { id }`
+const WRITTEN = `deployment { ${DEPLOYMENT} } revision { id deployment { secrets { value } } }`
 const REVISION = `id deployment_id: deployment { id } status statusMessage reason reasonSince source attempt number
   sourceRevisionConfig { repoRef graphConfigPath imageUri sourceTarballPath repoCommitSha } commitMessage commitAuthor
   trigger created_by: createdByActor { ${ACTOR} } rolloutAt rolloutBy { ${ACTOR} }
@@ -88,7 +88,9 @@ const VERBS = {
   },
   getDeployment: { field: 'deployment', shows: DEPLOYMENT, args: { deployment_id: 'id' } },
   listDeployments: { field: 'deployments', shows: 'nodes { id name status }' },
+  setDeploymentTags: { rest: null, shows: 'deployment { id version tags { key value } }' },
   setSecrets: { shows: WRITTEN },
+  unsetSecrets: { rest: null, shows: WRITTEN },
   listSecrets: {
     field: 'deployment',
     shows: `resources: secrets { name setAt setBy { ${ACTOR} } }`,
@@ -116,6 +118,14 @@ const VERBS = {
   deleteOAuthProvider: { shows: 'id: oauthProviderId providerId' },
   getOAuthProvider: { field: 'oauthProvider', shows: PROVIDER, args: { provider_id: 'id' } },
   listOAuthProviders: { field: 'oauthProviders', shows: `nodes { ${PROVIDER} }` },
+  discoverMcpProvider: { shows: `oauthProvider { ${PROVIDER} }` },
+  authenticate: { shows: 'authorization { status url authId oauthTokenId }' },
+  waitForAuthorization: {
+    field: 'authorization',
+    shows: 'status url authId oauthTokenId',
+    args: { auth_id: 'id', timeout: 'timeoutSeconds' },
+  },
+  issueAccessToken: { shows: 'accessToken tokenType expiresAt scopes connectionId providerAccountLabel' },
   updateOAuthToken: { rest: 'updateOAuthTokenMetadata', shows: `token { ${TOKEN} }` },
   deleteOAuthToken: { shows: 'tokenId' },
   deleteOAuthTokensOfUser: { shows: 'deleted', read: ({ deleted }) => deleted },
@@ -123,11 +133,22 @@ const VERBS = {
   createConnection: { shows: `connection { ${CONNECTION} }` },
   deleteConnection: { shows: 'connectionId' },
   listConnections: { field: 'connections', shows: `nodes { ${CONNECTION} }` },
+  removeGitIntegration: { rest: 'removeIntegration', shows: 'integrationId' },
+  createApiKey: { rest: null, shows: 'apiKey { id name createdAt prefix }' },
+  updateApiKey: { rest: null, shows: 'apiKey { id owner }' },
+  revokeApiKey: { rest: null, shows: 'apiKey { id revokedAt }' },
+  revokeSession: { shows: 'session { id endedAt }' },
   createWorkspace: { shows: 'workspace { id organization_id: organization { id } name createdAt }' },
 } satisfies Record<string, Verb>
 
-type VerbName = keyof typeof VERBS
+export type VerbName = keyof typeof VERBS
 type Input = Record<string, unknown>
+
+/** The verb's operationId; null: REST does not have it. */
+export function restNameOf(name: VerbName): string | null {
+  const { rest = name }: Verb = VERBS[name]
+  return rest
+}
 
 export interface Api {
   over: 'REST' | 'GraphQL'
@@ -180,11 +201,7 @@ const issue = (path: (string | number)[], type: string) => `${snake(path.join('.
 function restOf(app: RestApp): Api['call'] {
   return async (name, input = {}, { version, ...how } = {}) => {
     const verb: Verb = VERBS[name]
-    const {
-      method,
-      path: template,
-      input: declared,
-    } = operations.find((one) => one.operationId === (verb.rest ?? name))!
+    const { method, path: template, input: declared } = operations.find((one) => one.operationId === restNameOf(name))!
     const { path = {}, query = {} } = partsOf(declared.shape)
     const own = Object.entries(input).filter(([member]) => !(member in path) && !(member in query))
     const params = new URLSearchParams(
@@ -228,9 +245,10 @@ function graphqlOf(app: RestApp): Api['call'] {
     const isMutation = verb.field === undefined
     const { text, variables, argsBack } = isMutation ? mutation(field, verb, input, version) : query(field, verb, input)
     const answer = await app.gql(text, variables, how)
-    const fail = (code: ErrorCode, message: string, issues?: Any[]): Outcome => ({
+    const fail = (code: ErrorCode, message: string, issues?: Any[], version = null): Outcome => ({
       ok: false,
       ...NOTHING,
+      version,
       code,
       message: code === 'VALIDATION_FAILED' ? (issues ?? []).map((one) => one.message).join(' ') : message,
       ...(code === 'VALIDATION_FAILED' && {
@@ -250,7 +268,7 @@ function graphqlOf(app: RestApp): Api['call'] {
     const { __typename, code, message, issues, ...success } = found
     if (code) {
       expect(__typename).toBe(TYPE_OF_STATUS[CATALOGUE[code as ErrorCode].status] ?? __typename)
-      return fail(code, message, issues)
+      return fail(code, message, issues, success.version)
     }
     const first = success[/^\w+/.exec(verb.shows)![0]]
     const value =
@@ -273,13 +291,15 @@ const TYPE_OF_STATUS: Record<number, string> = {
   409: 'ConflictError',
   412: 'PreconditionFailedError',
   422: 'ValidationError',
+  502: 'OAuthProviderUnavailableError',
 }
 
 function mutation(field: string, { shows }: Verb, input: Input, ifVersion?: number) {
   const type = field[0]!.toUpperCase() + field.slice(1)
   return {
     text: `mutation ($input: ${type}Input!) { ${field}(input: $input) { __typename ... on ${type}Success { ${shows} }
-      ... on Error { code message } ... on ValidationError { issues { path code message } } } }`,
+      ... on Error { code message } ... on ValidationError { issues { path code message } }
+      ${ifVersion === undefined ? '' : '... on PreconditionFailedError { version }'} } }`,
     variables: { input: { ...(camelKeys(input) as object), ...(ifVersion === undefined ? {} : { ifVersion }) } },
     // without `input`
     argsBack: (path: (string | number)[]) => path.slice(1),

@@ -1,12 +1,11 @@
 /** New deployments: docs/deployments.md#deployments and docs/deployments.md#secrets row by row, and the rules by source. */
 import { describe, expect, test } from 'vitest'
-import { bodies, set, uniqueName, useRestApp, violations } from '../rest/support.ts'
+import { bodies, NOWHERE, set, uniqueName, useRestApp, violations } from '../rest/support.ts'
 import { bothOf, type How, overBoth } from './api.ts'
 
 const app = useRestApp()
 
 const UUID = /^[0-9a-f-]{36}$/
-const NOWHERE = '11111111-1111-1111-1111-111111111111'
 const SOURCES = ['gitprovider', 'external_container', 'internal_container', 'internal_source'] as const
 type Source = (typeof SOURCES)[number]
 const bodyOf = (source: Source) =>

@@ -1,11 +1,10 @@
 /** Revisions: reading, redeploy, interrupt (docs/deployments.md#revisions-and-rollouts), and the end of a deployment. */
 import { describe, expect, test } from 'vitest'
-import { bodies, putStatus, useRestApp } from '../rest/support.ts'
+import { bodies, NOWHERE, putStatus, useRestApp } from '../rest/support.ts'
 import { type How, overBoth } from './api.ts'
 
 const app = useRestApp()
 
-const NOWHERE = '11111111-1111-1111-1111-111111111111'
 const git = () => app.create(bodies.gitprovider(app.tenant.integrationId))
 /** A deployment that may exist in the runtime, so it must be torn down. */
 async function begun() {

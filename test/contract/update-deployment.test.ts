@@ -4,12 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { bodies, set, useRestApp, violations } from '../rest/support.ts'
+import { bodies, NOWHERE, set, useRestApp, violations } from '../rest/support.ts'
 import { type How, overBoth } from './api.ts'
 
 const app = useRestApp()
 
-const NOWHERE = '11111111-1111-1111-1111-111111111111'
 const SOURCES = ['gitprovider', 'external_container', 'internal_container', 'internal_source'] as const
 const bodyOf = (source: (typeof SOURCES)[number]) =>
   source === 'gitprovider' ? bodies.gitprovider(app.tenant.integrationId) : bodies[source]()

@@ -1,18 +1,14 @@
 /** The part of a log that the dashboard holds in memory: read in pages and followed, without gaps or doubles. */
 import { createClient } from 'graphql-ws'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { type Line, LogBuffer, type LogSource } from '../../src/dashboard/pages/revision/log-buffer.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 import { writeLog } from '../support/log.ts'
 
-let app: TestApp
+const app = useApp()
 const buffers: LogBuffer[] = []
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
 
 const LINE = '{ cursor time level message attempt }'
 const PAGE = `query ($id: ID!, $first: Int, $last: Int, $after: String, $before: String) { revision(id: $id) {

@@ -4,13 +4,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { changeJobsOf, gitProviderJobsOf, jobsOf } from '../../src/app/jobs.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import type { GitProvider } from '../../src/domain/ports/git-provider.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { asAdmin } from '../support/database.ts'
 import { agentKey, builderKey, imageDeployment, listener, listenerKey } from '../support/factories.ts'
 import { claimOne, settle, workOff } from '../support/holder.ts'
@@ -29,13 +29,12 @@ const SMALL: Record<string, string> = {
   organizations: 'one row for each customer; read as a whole by the first start and the command line alone',
 }
 
-let app: TestApp
+// the test checks plans, not durations on a busy machine
+const app = useApp(() => ({ settings: { DATABASE_QUERY_SECONDS: '120' } }))
 let recorded: Map<string, Recorded>
 /** REST parameter name → value */
 let values: Record<string, string>
 beforeAll(async () => {
-  // the test checks plans, not durations on a busy machine
-  app = await testApp({ settings: { DATABASE_QUERY_SECONDS: '120' } })
   const ctx = await app.context(app.keys.admin)
   // existing deployments are held, so the claims below are new
   await manyDeployments(app.databaseUrl, ctx.workspace.id, MANY, true)
@@ -81,7 +80,6 @@ beforeAll(async () => {
     recording.stop()
   }
 }, 300_000)
-afterAll(() => app.close())
 
 const idOf = (name: string, field: string) => {
   const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -5,31 +5,25 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { EMPTY_MASK } from '../../src/dataplane/output/mask.ts'
 import { createOutput } from '../../src/dataplane/process/supervisor/output/output.ts'
 import { OutputShipper, type ShipperOptions } from '../../src/dataplane/process/supervisor-client/output-shipper.ts'
 import { readLogs } from '../../src/domain/logs/read.ts'
 import type { Claim, OutputRequest } from '../../src/domain/protocol/protocol.ts'
-import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { Semaphore } from '../../src/platform/async/semaphore.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 
 const settings = { fileBytes: 100_000, files: 10, linesPerSecond: 100_000 }
 
-let domain: TestDomain
-let ctx: RequestContext
+const domain = useDomain()
+const ctx = useTenant(domain)
 let folder: string
 let claim: Claim
 let revisionId: string
 const open: OutputShipper[] = []
 
-beforeAll(async () => {
-  domain = await testDomain()
-  ctx = await domain.tenant()
-})
-afterAll(() => domain.close())
 beforeEach(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'shipped-'))
   claim = await claimOne(domain.plane, await gitDeployment(ctx))

@@ -7,7 +7,7 @@ import type { Claim, Step } from '../../src/domain/protocol/protocol.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { openSecrets } from '../../src/domain/secrets/secret-set.ts'
 import { gitBody, gitDeployment, useDomain, useTenant } from '../support/domain.ts'
-import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
+import { beat, claimOne, settle, succeed, workOff } from '../support/holder.ts'
 
 const domain = useDomain()
 const ctx = useTenant(domain)
@@ -85,8 +85,8 @@ test('new secrets without an active revision build the failed commit again', asy
   const { step } = (await succeed(domain.plane, claim, claim.step!)).assignment
   await failed(claim, step!, { repoCommitSha: 'a'.repeat(40) })
   await rotate(id)
-  const [news] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
-  expect(news!.assignment!.step).toMatchObject({ kind: 'BUILD', revision: { repoCommitSha: 'a'.repeat(40) } })
+  const news = await beat(domain.plane, claim)
+  expect(news.assignment!.step).toMatchObject({ kind: 'BUILD', revision: { repoCommitSha: 'a'.repeat(40) } })
   await domain.plane.release(claim)
 })
 

@@ -5,7 +5,7 @@ import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { countStatements } from '../support/database.ts'
 import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
-import { claimOne, succeed } from '../support/holder.ts'
+import { beat, claimOne, succeed } from '../support/holder.ts'
 
 const domain = useDomain()
 const ctx = useTenant(domain)
@@ -35,16 +35,16 @@ test('a failed build pins its commit for every later attempt', async () => {
   expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: A, artifact: null })
 
   await redeployRevision(ctx, { path })
-  const [news] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
-  const { step } = news!.assignment!
+  const news = await beat(domain.plane, claim)
+  const { step } = news.assignment!
   expect(step).toMatchObject({ kind: 'BUILD', revision: { repoCommitSha: A, attempt: 2 } })
   // another commit in the report changes nothing
   await report('failed', { repoCommitSha: B }, step!.id)
   expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: A })
 
   await redeployRevision(ctx, { path })
-  const [again] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
-  await report('succeeded', { repoCommitSha: B, artifact: 'b' }, again!.assignment!.step!.id)
+  const again = await beat(domain.plane, claim)
+  await report('succeeded', { repoCommitSha: B, artifact: 'b' }, again.assignment!.step!.id)
   expect(await revision()).toMatchObject({ status: 'DEPLOYING', repoCommitSha: A, artifact: 'b' })
 })
 
@@ -111,12 +111,8 @@ test('a commit message is stored for all revisions of its commit and for no othe
   })
   expect(await revision()).toMatchObject({ commitMessage: 'First line', commitAuthor: 'Ada' })
   await redeployRevision(ctx, { path })
-  const [news] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
-  await report(
-    'failed',
-    { repoCommitSha: B, commitMessage: 'Another', commitAuthor: 'Eve' },
-    news!.assignment!.step!.id,
-  )
+  const news = await beat(domain.plane, claim)
+  await report('failed', { repoCommitSha: B, commitMessage: 'Another', commitAuthor: 'Eve' }, news.assignment!.step!.id)
   expect(await revision()).toMatchObject({ repoCommitSha: A, commitMessage: 'First line', commitAuthor: 'Ada' })
 })
 
@@ -125,8 +121,8 @@ test('a build adds the commit message to a commit that was pinned without one', 
   await report('failed', { message: 'no', repoCommitSha: A })
   const again = async (words: object) => {
     await redeployRevision(ctx, { path })
-    const [news] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
-    await report('failed', { repoCommitSha: A, ...words }, news!.assignment!.step!.id)
+    const news = await beat(domain.plane, claim)
+    await report('failed', { repoCommitSha: A, ...words }, news.assignment!.step!.id)
     return (await revision()).commitMessage
   }
   await domain.core.db.revision.update({ where: { id: path.revision_id }, data: { repoCommitSha: A } })

@@ -1,4 +1,4 @@
-/** Tests encrypted values: decryption requires the value's place and a key ring with its key. */
+/** Encrypted values and signatures: the value's place, and a key ring with its key. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { seal, unseal } from '../../src/domain/crypto/encrypted-value.ts'
@@ -73,4 +73,24 @@ test('a new first key encrypts new values, and the old key still decrypts old on
 test("a ring without the value's key cannot decrypt it", () => {
   const other = new KeyRing([['k2', randomBytes(32)]])
   expect(() => unseal(other, 'here', seal(ring, 'here', 'secret'))).toThrow('no key k1')
+})
+
+const old = ['old', Buffer.alloc(32, 1)] as const
+const young = ['young', Buffer.alloc(32, 2)] as const
+
+test('a signature is valid only for its text and purpose', () => {
+  const ring = new KeyRing([old])
+  const signature = ring.sign('upload', 'a')
+  expect(ring.verify('upload', 'a', signature)).toBe(true)
+  expect(ring.verify('upload', 'b', signature)).toBe(false)
+  expect(ring.verify('other', 'a', signature)).toBe(false)
+  for (const wrong of ['', 'x', `${signature}AA`, signature.slice(1)])
+    expect(ring.verify('upload', 'a', wrong)).toBe(false)
+})
+
+test('a signature is valid after a rotation until its key is removed', () => {
+  const signature = new KeyRing([old]).sign('upload', 'a')
+  expect(new KeyRing([young, old]).verify('upload', 'a', signature)).toBe(true)
+  expect(new KeyRing([young]).verify('upload', 'a', signature)).toBe(false)
+  expect(new KeyRing([young, old]).sign('upload', 'a')).toBe(new KeyRing([young]).sign('upload', 'a'))
 })

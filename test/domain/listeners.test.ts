@@ -6,14 +6,12 @@ import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { createKey } from '../../src/domain/keys/manage.ts'
 import { createListener, deleteListener, updateListener } from '../../src/domain/listeners/manage.ts'
 import { lockListener, shareListener } from '../../src/domain/repositories/locks.ts'
-import { requireListener } from '../../src/domain/transaction/access.ts'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import type { Listener } from '../../src/generated/prisma/client.ts'
 import { as, useDomain, useTenant } from '../support/domain.ts'
 
 const domain = useDomain()
 const ctx = useTenant(domain)
-const stranger = useTenant(domain)
 
 const made = (k8s_namespaces = ['agents']): Promise<Listener> =>
   createListener(ctx, {
@@ -156,11 +154,6 @@ describe('a listener’s work', () => {
     const caller = as(ctx, 'listener')
     return { ...caller, actor: { ...caller.actor, listenerId } }
   }
-  const id = randomUUID()
-
-  test('requires its own key', () => {
-    expect(() => requireListener(key(id), id)).not.toThrow()
-  })
 
   test('is available again when its response was lost', async () => {
     const one = await made()
@@ -176,34 +169,5 @@ describe('a listener’s work', () => {
     const leased = async () => (await ctx.db.deployment.findUniqueOrThrow({ where: { id: deployment } })).claimId
     await expect.poll(leased).toBeNull()
     expect(await ctx.db.step.findFirst({ where: { deploymentId: deployment } })).toMatchObject({ tries: 0 })
-  })
-
-  test.each(['viewer', 'deployer', 'admin', 'agent'] as const)('is refused for the role %s', (role) => {
-    expect(() => requireListener(as(ctx, role), id)).toThrow(
-      expect.objectContaining({
-        code: 'FORBIDDEN',
-        message: `This needs a listener's own key; the credential has the role ${role}.`,
-      }),
-    )
-  })
-
-  test('is not found with the key of another listener', () => {
-    expect(() => requireListener(key(randomUUID()), id)).toThrow(
-      expect.objectContaining({ code: 'NOT_FOUND', message: `Listener ID ${id} not found.` }),
-    )
-  })
-})
-
-describe('another workspace', () => {
-  test('does not find the listener', async () => {
-    const one = await made()
-    const calls = [
-      () => updateListener(stranger, { ...path(one), body: { version: 'x' } }),
-      () => deleteListener(stranger, path(one)),
-      () => createKey(stranger, { body: { name: 'k', role: 'listener', listener_id: one.id } }),
-    ]
-    for (const call of calls)
-      await expect(call()).rejects.toMatchObject({ code: 'NOT_FOUND', message: `Listener ID ${one.id} not found.` })
-    expect(await ctx.db.listener.findUniqueOrThrow({ where: { id: one.id } })).toEqual(one)
   })
 })

@@ -7,7 +7,7 @@ import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { gitBody, gitDeployment, useDomain } from '../support/domain.ts'
-import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
+import { beat, claimOne, report, settle, succeed, workOff } from '../support/holder.ts'
 
 const domain = useDomain()
 let ctx: RequestContext
@@ -190,20 +190,6 @@ describe('Rollouts', () => {
     ])
   })
 
-  test('a revision in progress, an empty one and one of a deleted deployment can’t be redeployed', async () => {
-    const id = await gitDeployment(ctx)
-    await expect(redeployRevision(ctx, of(id, await latest(id)))).rejects.toMatchObject({
-      code: 'NOT_REDEPLOYABLE',
-      message: expect.stringContaining('is being prepared'),
-    })
-    await settle(domain.plane)
-    await deleteDeployment(ctx, { path: { deployment_id: id } })
-    await expect(redeployRevision(ctx, of(id, await latest(id)))).rejects.toMatchObject({
-      code: 'NOT_REDEPLOYABLE',
-      message: expect.stringContaining('being deleted'),
-    })
-  })
-
   test('the last five deployed and the active one keep their artifacts; an older one is built again from its commit', async () => {
     const id = await gitDeployment(ctx)
     await settle(domain.plane)
@@ -238,8 +224,8 @@ describe('Interrupt', () => {
     expect(await statuses(id)).toEqual(['INTERRUPTED', 'AWAITING_BUILD'])
 
     const claimed = { claimId: claim.claimId, token: claim.token, generation: assignment.generation }
-    const [beat] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claimed] })
-    expect(beat!.assignment).toMatchObject({ stop: true, step: null })
+    const news = await beat(domain.plane, claimed)
+    expect(news.assignment).toMatchObject({ stop: true, step: null })
     const late = await succeed(domain.plane, claim, assignment.step!)
     expect(late.recorded).toBe(false)
     expect(late.assignment.step).toMatchObject({ kind: 'BUILD', revision: { id: await latest(id) } })
@@ -275,12 +261,7 @@ describe('Delete', () => {
     const { deploymentId: again } = await createDeployment(ctx, { body })
     expect((await row(again)).tracingProjectId).toBe((await row(id)).tracingProjectId)
 
-    const { assignment } = await domain.plane.complete({
-      claimId: claim.claimId,
-      token: claim.token,
-      stepId: claim.step!.id,
-      outcome: 'stopped',
-    })
+    const { assignment } = await report(domain.plane, claim, claim.step!, 'stopped')
     expect(assignment).toMatchObject({ run: null, step: { kind: 'TEARDOWN' } })
     await succeed(domain.plane, claim, assignment.step!)
     expect((await row(id)).tornDownAt).not.toBeNull()
@@ -298,22 +279,13 @@ describe('Delete', () => {
       reason: 'IN_PROGRESS',
       statusMessage: 'Open requests and streams may end first; then everything is removed.',
     })
-    const failed = await domain.plane.complete({
-      claimId: claim.claimId,
-      token: claim.token,
-      stepId: claim.step!.id,
-      outcome: 'failed',
-      message: 'disk on fire',
-    })
+    const failed = await report(domain.plane, claim, claim.step!, 'failed', { message: 'disk on fire' })
     expect(failed.assignment.step).toBeNull()
     expect((await row(id)).statusMessage).toContain('disk on fire')
     await domain.core.db
       .$executeRaw`UPDATE steps SET not_before = now() - interval '1 second' WHERE deployment_id = ${id}::uuid AND finished_at IS NULL`
-    const [beat] = await domain.plane.heartbeat({
-      leaseSeconds: 60,
-      claims: [{ claimId: claim.claimId, token: claim.token, generation: failed.assignment.generation }],
-    })
-    expect(beat!.assignment?.step?.kind).toBe('TEARDOWN')
+    const news = await beat(domain.plane, claim, { generation: failed.assignment.generation })
+    expect(news.assignment?.step?.kind).toBe('TEARDOWN')
     expect((await row(id)).statusMessage).toContain('disk on fire')
   })
 

@@ -1,4 +1,5 @@
 /** Counts the SQL statements of frequent verbs exactly. A change that adds a statement must change these numbers. */
+
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
@@ -10,6 +11,16 @@ import { readWritten } from '../../src/domain/deployments/read-after-write.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { KeyedRequest } from '../../src/domain/idempotency/keyed-request.ts'
 import { decodeRows, encodeRows } from '../../src/domain/idempotency/stored-rows.ts'
+import {
+  describeMissingSecret,
+  getProvider,
+  listProviders,
+  openProviderAccess,
+  providers,
+} from '../../src/domain/oauth/provider-access.ts'
+import { createProvider, deleteProvider, updateProvider } from '../../src/domain/oauth/providers/manage.ts'
+import { listConnections } from '../../src/domain/oauth/tokens/connections.ts'
+import { listTokens } from '../../src/domain/oauth/tokens/token.ts'
 import { listRevisions, readWrittenRevision } from '../../src/domain/revisions/read.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
@@ -18,7 +29,7 @@ import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'
 import { countStatements } from '../support/database.ts'
 import { gitBody, useDomain, useTenant } from '../support/domain.ts'
-import { claimOne, workOff } from '../support/holder.ts'
+import { beat, claimOne, workOff } from '../support/holder.ts'
 
 const domain = useDomain()
 const ctx = useTenant(domain)
@@ -49,8 +60,8 @@ test('a read takes one statement, a write four, and a quiet heartbeat one for al
   const claim = await claimOne(domain.plane, id)
   await workOff(domain.plane, claim)
   const held = { claimId: claim.claimId, token: claim.token }
-  const [news] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [held] })
-  const quiet = { ...held, generation: news!.assignment!.generation }
+  const news = await beat(domain.plane, held)
+  const quiet = { ...held, generation: news.assignment!.generation }
   expect(await count(() => domain.plane.heartbeat({ leaseSeconds: 60, claims: [quiet] }))).toBe(1)
   expect(await count(() => domain.plane.claim({ holder: 'idle', max: 100, leaseSeconds: 60 }))).toBe(1)
 })
@@ -184,4 +195,65 @@ test('the sweep scans no table, even with many deployments', async () => {
     return [before, await whole()]
   })
   expect(after).toEqual(before)
+})
+
+const PROVIDER = {
+  provider_id: 'example',
+  name: 'Example',
+  client_id: 'our-client',
+  client_secret: 's3cret',
+  auth_url: 'https://accounts.example.com/authorize',
+  token_url: 'https://accounts.example.com/token',
+}
+const AT = { path: { provider_id: 'example' } }
+
+test('a read is one statement without the secret, and a write needs few', async () => {
+  const own = await domain.tenant()
+  const sent = (work: () => Promise<unknown>) => countStatements(domain.database, work)
+  const create = await sent(() => createProvider(own, { body: PROVIDER }))
+  const get = await sent(() => getProvider(own, AT))
+  const list = await sent(() => listProviders(own, {}))
+  const patch = await sent(() => updateProvider(own, { ...AT, body: { name: 'Another' } }))
+  const remove = await sent(() => deleteProvider(own, AT))
+  const counted = { create, get, list, patch, remove }
+  expect(Object.fromEntries(Object.entries(counted).map(([name, { length }]) => [name, length]))).toEqual({
+    create: 2,
+    get: 1,
+    list: 1,
+    // one statement finds the other workspaces that use the provider
+    patch: 6,
+    remove: 7,
+  })
+  expect([...get, ...list].filter((sql) => sql.includes('client_secret'))).toEqual([])
+})
+
+test('a list of tokens or connections is one statement, which does not read the tokens', async () => {
+  const own = await domain.tenant()
+  const agent = { path: { agent_id: 'bot' } }
+  for (const list of [() => listTokens(own, { query: {} }), () => listConnections(own, agent)]) {
+    const statements = await countStatements(domain.database, list)
+    expect(statements).toHaveLength(1)
+    expect(statements[0]).not.toContain('sealed')
+  }
+})
+
+test('the provider receives the most recent secret', async () => {
+  const own = await domain.tenant()
+  const shown = async () => openProviderAccess(own.keyring, await providers.get(own, () => 'example')).clientSecret
+  await createProvider(own, { body: PROVIDER })
+  expect(await shown()).toBe('s3cret')
+  await updateProvider(own, { ...AT, body: { client_secret: 'another', token_url: 'https://x.example.com/token' } })
+  expect(await shown()).toBe('another')
+  await updateProvider(own, { ...AT, body: { token_endpoint_auth_method: 'none' } })
+  expect(await shown()).toBeNull()
+})
+
+test('a provider whose auth method needs a secret reports that it is missing', () => {
+  const provider = { providerId: 'example', tokenEndpointAuthMethod: 'client_secret_basic', clientSecret: null }
+  expect(describeMissingSecret(provider)).toBe(
+    "The OAuth provider 'example' has no client_secret, which its token_endpoint_auth_method client_secret_basic needs. " +
+      'PATCH its client_secret, or its token_endpoint_auth_method to none.',
+  )
+  expect(describeMissingSecret({ ...provider, clientSecret: 'sealed' })).toBeNull()
+  expect(describeMissingSecret({ ...provider, tokenEndpointAuthMethod: 'none' })).toBeNull()
 })

@@ -17,6 +17,7 @@ import { transition } from '../../src/domain/revisions/transition.ts'
 import { closeStep, openStep } from '../../src/domain/rollouts/steps.ts'
 import { type RequestContext, type Tx, transaction } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
+import { crossedWrites } from '../support/deadlock.ts'
 import { as, gitBody, gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 
 const domain = useDomain()
@@ -219,4 +220,16 @@ test('the answer of a write equals a read right after it', async () => {
       const { deployment } = await updateDeployment(own, { path, body }, readWritten)
       expect(text(own, deployment)).toBe(await read(own, deployment_id))
     }
+})
+
+test('when two writes deadlock, the one that Postgres aborts is retried and both succeed', async () => {
+  const [a, b] = [await gitDeployment(ctx), await gitDeployment(ctx)]
+  const crossed = crossedWrites()
+  const write = (first: string, second: string) =>
+    transaction(domain.core, async ({ sql }) => {
+      await crossed.change(sql, first, second)
+      return first
+    })
+  expect(await Promise.all([write(a, b), write(b, a)])).toEqual([a, b])
+  expect(crossed.tries).toBe(3)
 })

@@ -1,6 +1,7 @@
 /** The sentence that says why the newest rollout is not live, and the last change of a deployment. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { healthOf, whyNotServing } from '../../src/domain/deployment-status/serving.ts'
 import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
@@ -144,4 +145,31 @@ describe('the last change', () => {
     await set(id, { lastChange: { ...stored, what: 'UPDATED' } })
     expect(await change(id)).toMatchObject({ what: 'UPDATED' })
   })
+})
+
+const now = new Date()
+const ago = (ms: number) => new Date(now.getTime() - ms)
+const taken = (lastSeenAt: Date, status: 'CREATING' | 'DEPLOY_FAILED' = 'CREATING') => ({
+  deletedAt: null,
+  activeRevisionId: null,
+  leaseExpiresAt: ago(60_000),
+  health: null,
+  resourceSpec: null,
+  listener: { lastSeenAt, createdAt: ago(900_000) },
+  latestRevision: {
+    number: 1,
+    status,
+    statusSince: ago(500_000),
+    reason: null,
+    reasonSince: null,
+    statusMessage: null,
+  },
+})
+
+test('a revision that waits for a silent listener has the reason LISTENER_SILENT, not IN_PROGRESS', () => {
+  const why = { reason: 'LISTENER_SILENT', message: expect.stringContaining('its listener is silent') }
+  expect(whyNotServing(taken(ago(100_000)), now)).toEqual({ ...why, since: ago(100_000) })
+  expect(healthOf(taken(ago(100_000)), now)).toMatchObject({ ready: 0, ...why })
+  expect(whyNotServing(taken(ago(10_000)), now)).toMatchObject({ reason: 'IN_PROGRESS' })
+  expect(whyNotServing(taken(ago(100_000), 'DEPLOY_FAILED'), now)).toMatchObject({ reason: 'NOT_READY' })
 })

@@ -1,7 +1,6 @@
 /** Deployments as only GraphQL has them: relations, errors with paths. test/contract has their rules. */
 import { describe, expect, test } from 'vitest'
 import { useApp } from '../support/app.ts'
-import { imageDeployment, listener } from '../support/factories.ts'
 
 const app = useApp()
 
@@ -142,46 +141,6 @@ describe('reads', () => {
       ['listener', 'NOT_FOUND'],
       ['revision', 'NOT_FOUND'],
     ])
-  })
-
-  test('an id that is not a UUID is VALIDATION_FAILED', async () => {
-    const { errors } = await app.gql(`{ deployment(id: "nonsense") { id } }`)
-    expect(errors?.[0].extensions).toMatchObject({
-      code: 'VALIDATION_FAILED',
-      issues: [{ path: ['id'], code: 'uuid_parsing' }],
-    })
-  })
-
-  test('a listener has its deployments, and each deployment its listener', async () => {
-    const one = await listener(app)
-    const { id } = await imageDeployment(app, { source_config: { listener_id: one.id } })
-    const { data, errors } = await app.gql(
-      `query ($id: ID!, $listener: ID!) {
-        deployment(id: $id) { status listener { id status computeConfig { k8sNamespaces } } }
-        listener(id: $listener) { computeType computeId }
-        listeners { totalCount nodes { id } } }`,
-      { id, listener: one.id },
-    )
-    expect(errors).toBeUndefined()
-    expect(data.deployment).toMatchObject({
-      listener: { id: one.id, status: 'ONLINE', computeConfig: { k8sNamespaces: ['agents'] } },
-    })
-    expect(data.listener).toEqual({ computeType: 'k8s', computeId: one.computeId })
-    expect(data.listeners).toEqual({ totalCount: 1, nodes: [{ id: one.id }] })
-  })
-
-  test('viewer returns the caller', async () => {
-    const { data } = await app.gql(
-      `{ viewer { subject role secretsRead workspace { id organization { plan } } organization { id } } }`,
-      {},
-      { key: app.keys.deployer },
-    )
-    expect(data.viewer).toMatchObject({
-      role: 'deployer',
-      secretsRead: false,
-      workspace: { id: app.tenant.workspaceId, organization: { plan: 'self_hosted_enterprise' } },
-      organization: { id: app.tenant.organizationId },
-    })
   })
 
   test('gitIntegrations lists the repositories that can be deployed', async () => {

@@ -1,21 +1,17 @@
 /** Many subscribers of the same document: each event is read and executed once for all with the same rights. */
 import { createClient } from 'graphql-sse'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { announce } from '../realtime/support.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { imageDeployment } from '../support/factories.ts'
 
-let app: TestApp
+const app = useApp()
 const clients: { dispose(): void }[] = []
-beforeAll(async () => {
-  app = await testApp()
-})
 afterEach(async () => {
   for (const client of clients.splice(0)) client.dispose()
   await expect.poll(inUse).toBe(0)
 })
-afterAll(() => app.close())
 
 // biome-ignore lint/suspicious/noExplicitAny: a GraphQL result has the shape of its document
 type Any = any

@@ -6,7 +6,7 @@ import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'
 import { type Call, useApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { gitBody, imageBody, listener } from '../support/factories.ts'
-import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
+import { claimOne, report, settle, succeed, workOff } from '../support/holder.ts'
 import { mutate } from './mutate.ts'
 
 const app = useApp(() => ({ settings: { SWEEP_SECONDS: '3600' } }))
@@ -305,11 +305,7 @@ test('a failed step has its reason and its number of tries', async () => {
   const { id, first } = await create()
   const claim = await claimOne(plane, id)
   const { assignment } = await succeed(plane, claim, claim.step!)
-  await plane.complete({
-    claimId: claim.claimId,
-    token: claim.token,
-    stepId: assignment.step!.id,
-    outcome: 'failed',
+  await report(plane, claim, assignment.step!, 'failed', {
     reason: 'INSTALL_FAILED',
     message: 'npm ci failed',
     repoCommitSha: 'c'.repeat(40),

@@ -1,19 +1,14 @@
-/** `revisionStatusChanged` as a client sees it: server-sent events over POST and GET, resumed with a cursor. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+/** Subscriptions as a client sees them: server-sent events over POST and GET, resumed with a cursor. */
+import { expect, test } from 'vitest'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { setDeploymentTags } from '../../src/domain/tags.ts'
+import { type TestApp, testApp, useApp } from '../support/app.ts'
+import { countStatements } from '../support/database.ts'
 import { imageDeployment } from '../support/factories.ts'
+import { subscribe as open, type SseClient } from '../support/sse.ts'
 
-let app: TestApp
-const open: AbortController[] = []
-beforeAll(async () => {
-  app = await testApp()
-})
-afterEach(() => {
-  for (const stream of open.splice(0)) stream.abort()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 const SUBSCRIBE = `subscription ($deploymentId: ID, $revisionId: ID, $after: String) {
   revisionStatusChanged(deploymentId: $deploymentId, revisionId: $revisionId, after: $after) {
@@ -23,49 +18,9 @@ const SUBSCRIBE = `subscription ($deploymentId: ID, $revisionId: ID, $after: Str
 // biome-ignore lint/suspicious/noExplicitAny: a GraphQL result has the shape of its document
 type Any = any
 
-interface Stream {
-  /** the next result; undefined after the stream completed */
-  next(): Promise<Any>
-  stop(): void
-}
-
-async function subscribe(variables: object, { key = app.keys.viewer, method = 'POST' } = {}): Promise<Stream> {
-  const controller = new AbortController()
-  open.push(controller)
-  const params = { query: SUBSCRIBE, variables: JSON.stringify(variables) }
-  const response = await fetch(
-    method === 'GET' ? `${app.url}/graphql?${new URLSearchParams(params)}` : `${app.url}/graphql`,
-    {
-      method,
-      headers: { accept: 'text/event-stream', 'content-type': 'application/json', 'x-api-key': key },
-      signal: controller.signal,
-      ...(method === 'POST' ? { body: JSON.stringify({ query: SUBSCRIBE, variables }) } : {}),
-    },
-  )
-  expect(response.headers.get('content-type')).toContain('text/event-stream')
-  const results = readEvents(response)
-  return {
-    async next() {
-      const { value } = await results.next()
-      return value
-    },
-    stop: () => controller.abort(),
-  }
-}
-
-/** The data of `next` events; `complete` ends it. */
-async function* readEvents(response: Response): AsyncGenerator<Any, undefined> {
-  let text = ''
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const event = text.slice(0, end)
-      text = text.slice(end + 2)
-      if (/^event: complete/m.test(event)) return
-      const data = /^data: (.*)$/m.exec(event)?.[1]
-      if (data) yield JSON.parse(data)
-    }
-  }
+async function subscribe(variables: object, how: { key?: string; method?: string } = {}, on: TestApp = app) {
+  const client = await open(on, SUBSCRIBE, variables, how)
+  return { next: async (): Promise<Any> => (await client.next())?.data, stop: client.close }
 }
 
 const change = ({ data }: Any) => [data.revisionStatusChanged.from, data.revisionStatusChanged.to]
@@ -185,7 +140,6 @@ test('a stream ends when its key is revoked', async () => {
 
 test('a client that disconnects leaves no subscriber', async () => {
   const { slots, fastify } = { slots: app.app.core.slots!.streams, fastify: app.app.fastify }
-  for (const one of open.splice(0)) one.abort()
   await expect.poll(() => slots.inUse).toBe(0)
   const stream = await subscribe({ deploymentId: (await deployment()).deploymentId })
   await stream.next()
@@ -198,17 +152,124 @@ test('a client that disconnects leaves no subscriber', async () => {
 test('a stopping server ends its streams with an error and a cursor, unlike the end of a revision’s stream', async () => {
   const second = await testApp({ beside: app })
   const { deploymentId } = await deployment()
-  const response = await fetch(`${second.url}/graphql`, {
-    method: 'POST',
-    headers: { accept: 'text/event-stream', 'content-type': 'application/json', 'x-api-key': app.keys.viewer },
-    body: JSON.stringify({ query: SUBSCRIBE, variables: { deploymentId } }),
-  })
-  const results = readEvents(response)
-  const first = (await results.next()).value
+  const stream = await subscribe({ deploymentId }, {}, second)
+  const first = await stream.next()
   expect(change(first)).toEqual([null, 'CREATING'])
   await second.close()
   const { cursor } = first.data.revisionStatusChanged
-  const { errors } = (await results.next()).value
+  const { errors } = await stream.next()
   expect(errors[0].extensions).toEqual({ code: 'UNAVAILABLE', status: 503, retryable: true, cursor })
-  expect((await results.next()).done).toBe(true)
+  expect(await stream.next()).toBeUndefined()
+})
+
+const EVENTS = `subscription ($after: String, $types: [String!], $deploymentId: ID) {
+  events(after: $after, types: $types, deploymentId: $deploymentId) {
+    cursor type deploymentId subjectId from to changed actor { kind subject name } occurredAt } }`
+
+const follow = (variables: object, headers: Record<string, string> = {}) =>
+  open(app, EVENTS, variables, { headers, method: 'GET' })
+
+const tag = async (deploymentId: string, value: string, key = app.keys.deployer) =>
+  setDeploymentTags(await app.context(key), {
+    path: { deployment_id: deploymentId },
+    body: { tags: [{ key: 'stage', value }] },
+  })
+const eventOf = (sent: Awaited<ReturnType<SseClient['next']>>) => sent?.data.data.events
+
+test('the stream sends each new event with actor and changed fields, and can be resumed after it', async () => {
+  const { id } = await imageDeployment(app)
+  const stream = await follow({})
+  await tag(id, 'one')
+  const first = eventOf(await stream.next())
+  expect(first).toMatchObject({ type: 'tag.created', actor: { kind: 'api_key' }, subjectId: expect.any(String) })
+  const second = eventOf(await stream.next())
+  expect(second).toMatchObject({ type: 'deployment.tagged', deploymentId: id, changed: ['tags'] })
+  const query = `{ events(first: 1, order: NEWEST_FIRST) { nodes {
+    cursor type deploymentId subjectId from to changed actor { kind subject name } occurredAt } } }`
+  expect((await app.gql(query)).data.events.nodes).toEqual([second])
+  expect(eventOf(await (await follow({ after: first.cursor })).next())).toEqual(second)
+  // a browser's EventSource reconnects with the same arguments and a header
+  await tag(id, 'two')
+  const back = await follow({ after: first.cursor }, { 'last-event-id': second.cursor })
+  expect(eventOf(await back.next()).type).toBe('tag.created')
+})
+
+test('a stream of one deployment and some types sends nothing else and completes after the teardown', async () => {
+  const { id } = await imageDeployment(app)
+  const stream = await follow({ deploymentId: id, types: ['deployment.tagged'] })
+  await imageDeployment(app)
+  await tag(id, 'three')
+  await app.rest('DELETE', `/v2/deployments/${id}`)
+  const sent = await stream.rest()
+  expect(sent.map((one) => eventOf(one)?.type ?? one.event)).toEqual(['deployment.tagged'])
+})
+
+test('another tenant’s deployment, an unknown type and an invalid cursor are rejected', async () => {
+  const { id } = await imageDeployment(app)
+  const refused = async (variables: object, headers = {}) =>
+    (await (await follow(variables, headers)).take(1))[0]?.data.errors[0].extensions
+  expect(await refused({ deploymentId: id }, { 'x-api-key': app.other.keys.admin })).toMatchObject({
+    code: 'NOT_FOUND',
+  })
+  expect(await refused({ types: ['nonsense'] })).toMatchObject({ issues: [{ path: ['types', 0], code: 'enum' }] })
+  expect(await refused({ after: 'x' })).toMatchObject({ issues: [{ path: ['after'], code: 'cursor_invalid' }] })
+})
+
+const CHANGES = `subscription ($after: String, $deploymentId: ID) {
+  deploymentsChanged(after: $after, deploymentId: $deploymentId) {
+    cursor deploymentIds
+    deployments { id name status serving health { ready desired } tags { key value } latestRevision { number status statusMessage } } } }`
+
+const watch = (variables: object = {}, headers: Record<string, string> = {}) =>
+  open(app, CHANGES, variables, { headers, method: 'GET' })
+const changed = async (stream: SseClient) => (await stream.next())?.data.data.deploymentsChanged
+
+test('the stream begins with a cursor, sends the current deployment, and can be resumed', async () => {
+  // a workspace without the changes of the tests above
+  const { admin: key } = app.sibling.keys
+  const stream = await watch({}, { 'x-api-key': key })
+  const first = await changed(stream)
+  expect(first).toEqual({ cursor: expect.any(String), deploymentIds: [], deployments: [] })
+  const { id, name } = await imageDeployment(app, {}, { key })
+  const made = await changed(stream)
+  expect(made).toMatchObject({ deploymentIds: [id], deployments: [{ id, name, serving: false, tags: [] }] })
+  await tag(id, 'one', key)
+  const tagged = await changed(stream)
+  expect(tagged.deployments).toMatchObject([
+    { id, tags: [{ key: 'stage', value: 'one' }], latestRevision: { number: 1 } },
+  ])
+  const back = await changed(await watch({ after: first.cursor }, { 'x-api-key': key }))
+  expect(back.deployments).toEqual(tagged.deployments)
+})
+
+test('a deployment that was torn down is in the ids but not in the deployments', async () => {
+  const { id } = await imageDeployment(app)
+  const stream = await watch({ deploymentId: id })
+  await changed(stream)
+  await app.app.core.db.deployment.update({ where: { id }, data: { tornDownAt: new Date() } })
+  let last = await changed(stream)
+  while (last.deployments.length > 0) last = await changed(stream)
+  expect(last.deploymentIds).toEqual([id])
+})
+
+test('many changes at the same time are read with few statements', async () => {
+  const ids = await Promise.all(Array.from({ length: 10 }, async () => (await imageDeployment(app)).id))
+  const stream = await watch()
+  await changed(stream)
+  const seen = new Set<string>()
+  const statements = await countStatements(app.app.database, async () => {
+    await app.app.core.db.deployment.updateMany({ where: { id: { in: ids } }, data: { imageVersion: '2' } })
+    while (!ids.every((id) => seen.has(id))) for (const id of (await changed(stream)).deploymentIds) seen.add(id)
+  })
+  expect(statements.filter((text) => /FROM "?(public"?\.)?"?deployments/.test(text)).length).toBeLessThan(10)
+})
+
+test('a subscriber gets nothing of another workspace, and its deployments are not found', async () => {
+  const theirs = await watch({}, { 'x-api-key': app.other.keys.viewer })
+  await changed(theirs)
+  const { id } = await imageDeployment(app)
+  const refused = await watch({ deploymentId: id }, { 'x-api-key': app.other.keys.admin })
+  expect((await refused.take(1))[0]?.data.errors[0].extensions).toMatchObject({ code: 'NOT_FOUND' })
+  const { id: own } = await imageDeployment(app, {}, { key: app.other.keys.admin })
+  expect((await changed(theirs)).deploymentIds).toEqual([own])
 })

@@ -2,10 +2,9 @@
 import { OperationTypeNode } from 'graphql'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
-import { signIn } from '../sessions/support.ts'
 import { useApp } from '../support/app.ts'
-import { agentKey, gitDeployment, listener } from '../support/factories.ts'
-import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
+import { agentKey } from '../support/factories.ts'
+import { oneOfEach } from '../support/one-of-each.ts'
 import { NODES, operations, type Victims, victimsOf } from './walk.ts'
 
 /** A marker in every text of the victim. */
@@ -20,40 +19,12 @@ let victims: Victims
 let agents: Record<string, string>
 
 beforeAll(async () => {
-  const { db } = app.app.core
-  const { workspaceId, organizationId, integrationId } = app.tenant
-  const { id } = await gitDeployment(app, { name: `${MARK}-deployment`, secrets: [{ name: 'S', value: MARK }] })
-  await app.gql(
-    `mutation ($id: ID!) { setDeploymentTags(input: { deploymentId: $id, tags: [{ key: "${MARK}", value: "x" }] }) { __typename } }`,
-    { id },
-  )
-  const { latestRevisionId, tracingProjectId } = await db.deployment.findUniqueOrThrow({ where: { id } })
-  const provider = await storedProvider(app, { providerId: ORGANIZATION_MARK, name: ORGANIZATION_MARK })
-  const token = await storedToken(app, { provider, key: app.keys.admin, row: { label: MARK } })
+  const ids = await oneOfEach(app, { mark: MARK, ofOrganization: ORGANIZATION_MARK, agent: AGENT })
+  victims = victimsOf(ids)
   agents = {
     [app.other.keys.admin]: await agentKey(app, AGENT, app.other),
     [app.sibling.keys.admin]: await agentKey(app, AGENT, app.sibling),
   }
-  const { id: listenerId } = await listener(app, { computeId: `${MARK}-cluster` })
-  // a filter by all of them finds it
-  await db.deployment.update({ where: { id }, data: { listenerId } })
-  victims = victimsOf({
-    Deployment: id,
-    Revision: latestRevisionId!,
-    Listener: listenerId,
-    TracingProject: tracingProjectId!,
-    Tag: (await db.tag.findFirstOrThrow({ where: { workspaceId } })).id,
-    GitIntegration: integrationId,
-    ApiKey: (await db.apiKey.findFirstOrThrow({ where: { workspaceId }, orderBy: { createdAt: 'desc' } })).id,
-    Session: (await signIn(app, { api_key: app.keys.admin })).id,
-    OAuthProvider: provider.id,
-    OAuthToken: token.id,
-    AgentLink: (await storedConnection(app, token, AGENT)).id,
-    Authorization: (await storedAuthorization(app, token)).id,
-    Agent: AGENT,
-    Workspace: workspaceId,
-    Organization: organizationId,
-  })
 })
 
 const fieldsOf = (kind: OperationTypeNode) => Object.keys(schema.getRootType(kind)!.getFields())

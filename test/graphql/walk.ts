@@ -19,6 +19,7 @@ import {
   type OperationTypeNode,
 } from 'graphql'
 import { schema } from '../../src/api/graphql/schema.ts'
+import { type Ids, TYPE_OF } from '../support/one-of-each.ts'
 
 /** Values of arguments: ids by the argument's name; `id` by the type that the field returns. */
 export interface Victims {
@@ -41,37 +42,15 @@ export const NODES = [
   'AgentLink',
 ] as const
 
-/**
- * The resource type that an argument refers to. Agents are not resources, but only some callers may learn their connections.
- */
-const MEANT: Record<string, string> = {
-  deploymentId: 'Deployment',
-  revisionId: 'Revision',
-  listenerId: 'Listener',
-  integrationId: 'GitIntegration',
-  apiKeyId: 'ApiKey',
-  sessionId: 'Session',
-  providerId: 'OAuthProvider',
-  provider: 'OAuthProvider',
-  tokenId: 'OAuthToken',
-  oauthTokenId: 'OAuthToken',
-  connectionId: 'AgentLink',
-  agentId: 'Agent',
-  from: 'Revision',
-  to: 'Revision',
-}
-
-/** `ids`: by type, for all NODES, Workspace, Organization, Authorization and Agent. */
-export function victimsOf(ids: Record<string, string>): Victims {
-  const id = (type: string) => ids[type]!
+export function victimsOf(ids: Ids): Victims {
   return {
     byName: {
-      ...Object.fromEntries(Object.entries(MEANT).map(([name, type]) => [name, id(type)])),
-      deploymentIds: [id('Deployment')],
-      tagValueIds: [id('Tag')],
-      ids: [...NODES, 'Workspace', 'Organization'].map(id),
+      ...Object.fromEntries(Object.entries(TYPE_OF).map(([name, type]) => [name, ids[type]])),
+      deploymentIds: [ids.Deployment],
+      tagValueIds: [ids.Tag],
+      ids: [...NODES, 'Workspace' as const, 'Organization' as const].map((type) => ids[type]),
     },
-    byType: { ...ids, Node: id('Deployment') },
+    byType: { ...ids, Node: ids.Deployment },
   }
 }
 

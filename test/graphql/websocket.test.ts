@@ -3,22 +3,18 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Client, createClient } from 'graphql-ws'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { newKey, testApp, useApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 
-let app: TestApp
+const app = useApp()
 const open: { terminate?(): void; dispose?(): unknown }[] = []
-beforeAll(async () => {
-  app = await testApp()
-})
 afterEach(() => {
   for (const one of open.splice(0)) one.terminate ? one.terminate() : one.dispose?.()
 })
-afterAll(() => app.close())
 
 const address = (on = app) => `${on.url.replace('http', 'ws')}/graphql`
 const SUBSCRIBE = `subscription ($deploymentId: ID, $revisionId: ID, $after: String) {

@@ -119,3 +119,8 @@ export function requestAccessToken(
 export function sentRefreshTokens(server: OAuthServer): (string | undefined)[] {
   return server.tokenRequests.filter(({ grantType }) => grantType === 'refresh_token').map((one) => one.refreshToken)
 }
+
+/** The different answers, as `200 ok` or `409 TOKEN_EXPIRED`. */
+export const kinds = (answers: Answer[]) => [
+  ...new Set(answers.map(({ status, body }) => `${status} ${body.code ?? 'ok'}`)),
+]

@@ -4,19 +4,20 @@
  */
 import { randomUUID } from 'node:crypto'
 import { OperationTypeNode } from 'graphql'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { operations as fields, NODES, type Victims, victimsOf } from '../graphql/walk.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { newKey, useApp } from '../support/app.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
+import { type Ids, pathOf } from '../support/one-of-each.ts'
 
 /** Marks every text of the token. */
 const MARK = 'belongs-to-the-first'
 const AGENT = 'support-bot'
-let app: TestApp
+const app = useApp()
 /** the owner: an admin of the whole organization, in workspace A */
-let ids: Record<'OAuthProvider' | 'OAuthToken' | 'AgentLink' | 'Authorization', string>
+let ids: Ids
 let victims: Victims
 let owner: Caller
 /** other callers, and the owner in another workspace */
@@ -37,7 +38,6 @@ const WHO = [
 ] as const
 
 beforeAll(async () => {
-  app = await testApp()
   const { keys, tenant } = app
   const { organizationId, workspaceId } = tenant
   const newAdmin = (organizationWide: boolean) =>
@@ -54,16 +54,17 @@ beforeAll(async () => {
   const row = { label: MARK, accountLabel: MARK, accountId: MARK, scopes: ['read', MARK], isDefault: true }
   const token = await storedToken(app, { ...owner, provider, row })
   subject = token.subject
+  const none = [...NODES, 'Workspace', 'Organization'].map((type) => [type, randomUUID()])
   ids = {
+    ...(Object.fromEntries(none) as Ids),
     OAuthProvider: provider.id,
     OAuthToken: token.id,
     AgentLink: (await storedConnection(app, token, AGENT)).id,
     Authorization: (await storedAuthorization(app, token)).id,
+    Agent: AGENT,
   }
-  const none = [...NODES, 'Workspace', 'Organization'].map((type) => [type, randomUUID()])
-  victims = victimsOf({ ...Object.fromEntries(none), ...ids, Agent: AGENT })
+  victims = victimsOf(ids)
 })
-afterAll(() => app.close())
 
 async function stored() {
   const { db } = app.app.core
@@ -90,12 +91,7 @@ describe.each(WHO)('%s', (who) => {
     'gets nothing by %s',
     async (operationId, method, path) => {
       const before = await stored()
-      const target = path
-        .replace('{agent_id}', AGENT)
-        .replace('{provider_id}', ids.OAuthProvider)
-        .replace('{token_id}', ids.OAuthToken)
-        .replace('{connection_id}', ids.AgentLink)
-        .replace('{auth_id}', ids.Authorization)
+      const target = pathOf(path, ids)
       expect(target).not.toContain('{')
       const body = { provider: ids.OAuthProvider, scopes: ['read'], oauth_token_id: ids.OAuthToken, label: 'mine' }
       const answer = await app.rest(method, target, { ...call(), ...(BODY.includes(method) ? { body } : {}) })

@@ -1,29 +1,31 @@
 /** The callback of a provider: the page, the stored outcome and the response of the waiting call. */
 import { request } from 'node:http'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { openToken } from '../../src/domain/oauth/tokens/token.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { authenticate, connectedToken, LOCAL, oauthProvider, openPage, SCOPES, type TestProvider } from './support.ts'
+import { newKey, useApp } from '../support/app.ts'
+import { idToken } from '../support/oauth-access.ts'
+import {
+  authenticate,
+  connectedToken,
+  LOCAL,
+  oauthProvider,
+  openPage,
+  SCOPES,
+  type TestProvider,
+  useOAuthServer,
+} from './support.ts'
 
-let server: OAuthServer
-let app: TestApp
-let provider: TestProvider
 const lines: string[] = []
+const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
+const server = useOAuthServer()
+const app = useApp(() => ({ settings: LOCAL, overrides: { log } }))
+let provider: TestProvider
 /** all issued states */
 const givenOut: string[] = []
-
 beforeAll(async () => {
-  server = await startOAuthServer()
-  const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
-  app = await testApp({ settings: LOCAL, overrides: { log } })
   provider = await oauthProvider(app, server, { name: 'Acme' })
-})
-afterAll(async () => {
-  await app?.close()
-  await server?.close()
 })
 
 const db = () => app.app.core.db
@@ -42,8 +44,16 @@ async function begin(how: { agentId?: string; provider?: TestProvider; scopes?: 
   return { url, authId, state }
 }
 
+/** The same after the person consented. */
+async function visited(how: Parameters<typeof begin>[0] = {}) {
+  const begun = await begin(how)
+  return { ...begun, callback: await server.visit(begun.url) }
+}
+
 const at = (parameters: Record<string, string> | string, providerId = provider.providerId) =>
   `${app.url}/v2/auth/callback/${providerId}?${new URLSearchParams(parameters)}`
+
+const ALICE = idToken({ sub: 'alice', email: 'alice@example.com' })
 
 /** Expects a failure with this reason, also for the waiting call. */
 async function failedWith(authId: string, reason: string) {
@@ -135,8 +145,7 @@ test('a forged, an expired and a used state connect nothing', async () => {
 
 test('a state works only with its own provider and stays valid after a callback of another', async () => {
   const other = await oauthProvider(app, server)
-  const { url, authId } = await begin()
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited()
   for (const providerId of [other.providerId, 'unknown', provider.id, '%00', 'a'.repeat(300)])
     expect((await openPage(callback.replace(provider.providerId, providerId))).status).toBeGreaterThanOrEqual(400)
   expect(await authorization(authId)).toMatchObject({ status: 'pending' })
@@ -156,8 +165,7 @@ test('a provider of the same name in another organization is a different one', a
 })
 
 test('an incomplete callback and a repeated parameter do not consume the state', async () => {
-  const { url, authId, state } = await begin()
-  const callback = await server.visit(url)
+  const { callback, authId, state } = await visited()
   const bad = [
     at(''),
     at({ state }),
@@ -176,8 +184,7 @@ test('an incomplete callback and a repeated parameter do not consume the state',
 })
 
 test('a HEAD request does not consume the state', async () => {
-  const { url } = await begin()
-  const callback = await server.visit(url)
+  const { callback } = await visited()
   expect((await openPage(callback, { method: 'HEAD' })).status).toBeGreaterThanOrEqual(400)
   expect((await openPage(callback)).status).toBe(200)
 })
@@ -213,8 +220,7 @@ test('a form with thousands of parameters is rejected quickly', async () => {
 })
 
 test('one of two concurrent callbacks connects, and the other says that the link was used', async () => {
-  const { url } = await begin({ agentId: 'tabs' })
-  const callback = await server.visit(url)
+  const { callback } = await visited({ agentId: 'tabs' })
   const asked = server.tokenRequests.length
   const pages = await Promise.all([openPage(callback), openPage(callback), openPage(callback)])
   expect(pages.map(({ status }) => status).sort()).toEqual([200, 403, 403])
@@ -270,8 +276,7 @@ test.each([
   ['answers truncated JSON', { status: 200, body: '{"access_token":"SECRET"' }, ''],
 ] as const)('a token endpoint that %s answers 502 and stores nothing', async (_, disturbance, clause) => {
   const before = await tokens()
-  const { url, authId } = await begin()
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited()
   server.next(disturbance)
   const page = await openPage(callback)
   expect(page.status).toBe(502)
@@ -291,8 +296,7 @@ test.each([
   ['invalid_client', 'An admin has to check the provider’s client_id and client_secret.'],
   ['unauthorized_client', 'An admin has to check how the client is registered there.'],
 ])('a client that the provider rejects (%s) is reported as a task for an admin', async (error, says) => {
-  const { url, authId } = await begin()
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited()
   server.next({ status: 401, body: JSON.stringify({ error }) })
   const page = await openPage(callback)
   expect([page.status, page.text]).toEqual([409, expect.stringContaining(says)])
@@ -300,16 +304,14 @@ test.each([
 })
 
 test('the page shows an unknown error code, but no other text of the provider', async () => {
-  const { url, authId } = await begin()
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited()
   server.next({ status: 400, body: '{"error":"constructor"}' })
   expect((await openPage(callback)).status).toBe(409)
   await failedWith(authId, "The OAuth provider 'Acme' answered: constructor.")
 })
 
 test('the exchange waits for a slow token endpoint, even after the browser disconnects', async () => {
-  const { url, authId } = await begin({ agentId: 'patient' })
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited({ agentId: 'patient' })
   const slow = server.next('hang')
   const browser = request(callback).on('error', () => {})
   browser.end()
@@ -330,8 +332,7 @@ test('the exchange waits for a slow token endpoint, even after the browser disco
 })
 
 test('an exchange that a dead server left unfinished fails after two minutes', async () => {
-  const { url, authId } = await begin()
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited()
   const hung = server.next('hang')
   const page = openPage(callback)
   await hung.reached
@@ -348,8 +349,7 @@ test('an exchange that a dead server left unfinished fails after two minutes', a
 
 test('a token with too few scopes is stored, but no agent is connected to it', async () => {
   const fresh = await oauthProvider(app, server, { name: 'Stingy' })
-  const { url, authId } = await begin({ provider: fresh, agentId: 'greedy', scopes: ['read', 'write', 'email'] })
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited({ provider: fresh, agentId: 'greedy', scopes: ['read', 'write', 'email'] })
   server.next({
     status: 200,
     body: JSON.stringify({ access_token: 'at', token_type: 'Bearer', scope: 'read', expires_in: 3600 }),
@@ -373,8 +373,7 @@ test('a token with too few scopes is stored, but no agent is connected to it', a
 
 /** The same account again, with these scopes. */
 async function consentAgain(to: TestProvider, scopes: string[], agentId?: string) {
-  const { url, authId } = await begin({ provider: to, scopes, agentId })
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited({ provider: to, scopes, agentId })
   return { authId, open: () => openPage(callback) }
 }
 
@@ -435,8 +434,7 @@ test('connected agents lose scopes that are not granted again, even if the new a
   const fresh = await oauthProvider(app, server, { name: 'Stingy' })
   const { tokenId } = await connectedToken(app, server, { provider: fresh, agentId: 'old' })
   const again = await consentAgain(fresh, [...SCOPES, 'write'], 'new')
-  const idToken = `x.${Buffer.from('{"sub":"alice","email":"alice@example.com"}').toString('base64url')}.x`
-  const body = { access_token: 'at', token_type: 'Bearer', scope: 'write', id_token: idToken }
+  const body = { access_token: 'at', token_type: 'Bearer', scope: 'write', id_token: ALICE }
   server.next({ status: 200, body: JSON.stringify(body) })
   expect((await again.open()).status).toBe(409)
   expect(await db().agentConnection.findMany({ where: { tokenId } })).toMatchObject([{ agentId: 'old' }])
@@ -449,10 +447,9 @@ test('connected agents lose scopes that are not granted again, even if the new a
 test('a response without a refresh token keeps the old one of the same account, unless a refresh may have used it up', async () => {
   const fresh = await oauthProvider(app, server)
   const { tokenId } = await connectedToken(app, server, { provider: fresh })
-  const idToken = `x.${Buffer.from('{"sub":"alice","email":"alice@example.com"}').toString('base64url')}.x`
   const again = async () => {
     const callback = await server.visit((await begin({ provider: fresh })).url)
-    const body = { access_token: 'at', token_type: 'Bearer', scope: SCOPES.join(' '), id_token: idToken }
+    const body = { access_token: 'at', token_type: 'Bearer', scope: SCOPES.join(' '), id_token: ALICE }
     server.next({ status: 200, body: JSON.stringify(body) })
     expect((await openPage(callback)).status).toBe(200)
     return db().oAuthToken.findUniqueOrThrow({ where: { id: tokenId } })
@@ -466,8 +463,7 @@ test('a response without a refresh token keeps the old one of the same account, 
 test('a callback after the provider’s deletion connects nothing', async () => {
   const revocations = await db().tokenRevocation.count()
   const fresh = await oauthProvider(app, server)
-  const { url } = await begin({ provider: fresh })
-  const callback = await server.visit(url)
+  const { callback } = await visited({ provider: fresh })
   const slow = server.next('hang')
   const page = openPage(callback)
   await slow.reached
@@ -486,8 +482,7 @@ test('a callback after the provider’s deletion connects nothing', async () => 
 test('a callback concurrent with the provider’s deletion connects nothing', async () => {
   const fresh = await oauthProvider(app, server)
   // without openid there is no request before this one
-  const { url, authId } = await begin({ provider: fresh, scopes: ['read'] })
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited({ provider: fresh, scopes: ['read'] })
   const waits = async () =>
     (
       await db().$queryRaw<unknown[]>`
@@ -533,8 +528,7 @@ test('the page escapes the name of an account', async () => {
 })
 
 test('an internal error answers 500 with only the request id', async () => {
-  const { url, authId } = await begin()
-  const callback = await server.visit(url)
+  const { callback, authId } = await visited()
   await db().$executeRaw`UPDATE oauth_authorizations SET code_verifier = 'broken' WHERE id = ${authId}::uuid`
   const page = await openPage(callback)
   expect([page.status, page.text]).toEqual([500, expect.stringContaining(page.headers.get('x-request-id')!)])

@@ -4,41 +4,29 @@
  */
 import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
-import { type Answer, type Call, newKey, type TestApp, testApp } from '../support/app.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { authenticate, LOCAL, oauthProvider, openPage } from './support.ts'
+import { type Answer, type Call, newKey, useApp } from '../support/app.ts'
+import { authenticate, LOCAL, oauthProvider, openPage, useOAuthServer } from './support.ts'
 
 const AGENT = 'reader'
 
-let app: TestApp
-let server: OAuthServer
-let agentKey: string
 let logged = ''
+const sink = new Writable({
+  write(chunk, _encoding, done) {
+    logged += chunk
+    done()
+  },
+})
+const server = useOAuthServer()
+const app = useApp(() => ({ settings: LOCAL, overrides: { log: createLogger('debug', sink) } }))
+let agentKey: string
 /** all responses except the agent's and the authorization URLs */
 const answers: string[] = []
 /** secrets that must not appear */
 const canaries = new Set<string>()
-
 beforeAll(async () => {
-  server = await startOAuthServer()
-  const sink = new Writable({
-    write(chunk, _encoding, done) {
-      logged += chunk
-      done()
-    },
-  })
-  app = await testApp({ settings: LOCAL, overrides: { log: createLogger('debug', sink) } })
-  agentKey = await newKey(app.app.core, {
-    ...app.tenant,
-    role: 'agent',
-    agentId: AGENT,
-  })
-})
-afterAll(async () => {
-  await app?.close()
-  await server?.close()
+  agentKey = await newKey(app.app.core, { ...app.tenant, role: 'agent', agentId: AGENT })
 })
 
 async function rest(method: string, path: string, call?: Call & { body?: unknown }): Promise<Answer> {

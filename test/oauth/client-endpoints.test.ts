@@ -1,33 +1,20 @@
-/** Revocation, userinfo and metadata, against a real provider. */
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
 import { candidateIssuers } from '../../src/adapters/oauth/server-metadata.ts'
-import type { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
-import { accessAt, tokensOf } from '../support/oauth-access.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { type Reply, startTokenEndpoint } from '../support/token-endpoint.ts'
+import { accessAt, failureOf, tokensOf } from '../support/oauth-access.ts'
+import { startOAuthServer } from '../support/oauth-server.ts'
+import { type Reply, startWebServer } from '../support/web-server.ts'
+import { useOAuthServer } from './support.ts'
 
 const oauth = createOAuthClient({ allow: ['127.0.0.1'] })
-let server: OAuthServer
+const server = useOAuthServer()
 
-beforeAll(async () => {
-  server = await startOAuthServer()
-})
-afterAll(() => server.close())
-
-const failure = (call: Promise<unknown>): Promise<OAuthFailure> =>
-  call.then(
-    () => Promise.reject(new Error('it went well')),
-    (error) => error,
-  )
-
-/** A server with the same response for every request. */
+/** A server with one endpoint. */
 async function answering(reply: Reply) {
-  const endpoint = await startTokenEndpoint(reply)
-  onTestFinished(() => endpoint.close())
-  return endpoint
+  const web = await startWebServer()
+  onTestFinished(() => web.close())
+  web.answer('/', reply)
+  return { url: `${web.origin}/`, requests: web.requests }
 }
 
 describe('revocation', () => {
@@ -49,7 +36,8 @@ describe('revocation', () => {
   test('sends the token type', async () => {
     const endpoint = await answering({ body: '', status: 204 })
     await oauth.revoke(await accessAt(server), endpoint.url, { value: 't', hint: 'access_token' })
-    expect(endpoint.requests[0]?.form).toMatchObject({ token: 't', token_type_hint: 'access_token' })
+    const sent = new URLSearchParams(endpoint.requests[0]?.body)
+    expect(Object.fromEntries(sent)).toMatchObject({ token: 't', token_type_hint: 'access_token' })
   })
 
   test.each([
@@ -86,7 +74,7 @@ describe('revocation', () => {
   ])('fails when the provider answers %j', async (reply, expected) => {
     const endpoint = await answering(reply)
     const revoked = oauth.revoke(await accessAt(server), endpoint.url, { value: 't', hint: 'access_token' })
-    expect(await failure(revoked)).toMatchObject(expected)
+    expect(await failureOf(revoked)).toMatchObject(expected)
   })
 })
 
@@ -100,7 +88,7 @@ describe('userinfo', () => {
 
   test('rejects an unknown token', async () => {
     const call = oauth.userinfo(await accessAt(server), server.userinfoUrl, 'unknown')
-    expect(await failure(call)).toMatchObject({ kind: 'refused', error: 'invalid_token' })
+    expect(await failureOf(call)).toMatchObject({ kind: 'refused', error: 'invalid_token' })
   })
 
   test('returns null for a response without an identity', async () => {
@@ -118,7 +106,7 @@ describe('userinfo', () => {
   ])('is unusable with the response %j', async (reply, message) => {
     const endpoint = await answering(reply)
     const call = oauth.userinfo(await accessAt(server), endpoint.url, 't')
-    expect(await failure(call)).toMatchObject({ kind: 'unusable', message })
+    expect(await failureOf(call)).toMatchObject({ kind: 'unusable', message })
   })
 })
 
@@ -127,19 +115,16 @@ describe('the provider’s metadata', () => {
 
   /** A server with metadata at these paths. `{url}` stands for its origin. */
   async function publishing(metadata: Record<string, object | number>) {
-    const paths: string[] = []
-    const listener: RequestListener = (req, res) => {
-      paths.push(req.url ?? '')
-      const found = metadata[req.url ?? '']
-      if (typeof found === 'object')
-        res.setHeader('content-type', 'application/json').end(JSON.stringify(found).replaceAll('{url}', url))
-      else res.writeHead(found ?? 404).end('no')
-    }
-    const http = createServer(listener)
-    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
-    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
-    onTestFinished(() => void http.close())
-    return { url, paths }
+    const web = await startWebServer()
+    onTestFinished(() => web.close())
+    for (const [path, found] of Object.entries(metadata))
+      web.answer(
+        path,
+        typeof found === 'number'
+          ? { status: found }
+          : { body: JSON.parse(JSON.stringify(found).replaceAll('{url}', web.origin)) },
+      )
+    return { url: web.origin, requests: web.requests }
   }
 
   test('is found from its endpoints', async () => {
@@ -154,7 +139,7 @@ describe('the provider’s metadata', () => {
     'is found below a tenant’s path: %s',
     async (path) => {
       const tokenUrl = '{url}/realms/a/protocol/token'
-      const { url, paths } = await publishing({
+      const { url, requests } = await publishing({
         '/.well-known/openid-configuration': { issuer: '{url}', token_endpoint: '{url}/another' },
         [path]: { issuer: '{url}/realms/a', token_endpoint: tokenUrl, revocation_endpoint: '{url}/revoke' },
       })
@@ -167,7 +152,7 @@ describe('the provider’s metadata', () => {
         revocationUrl: `${url}/revoke`,
         userinfoUrl: null,
       })
-      expect(paths.length).toBeLessThanOrEqual(10)
+      expect(requests.length).toBeLessThanOrEqual(10)
     },
   )
 
@@ -227,14 +212,14 @@ describe('the provider’s metadata', () => {
   test('is unknown while the provider fails', async () => {
     const { url } = await publishing({ '/.well-known/openid-configuration': 503 })
     const access = await accessAt(server, { authUrl: `${url}/auth`, tokenUrl: `${url}/token` })
-    expect(await failure(oauth.published(access))).toMatchObject({ kind: 'unusable', message: 'answered 503' })
+    expect(await failureOf(oauth.published(access))).toMatchObject({ kind: 'unusable', message: 'answered 503' })
   })
 
   test('is unknown while no server responds', async () => {
     const gone = await startOAuthServer()
     await gone.close()
     const access = await accessAt(server, { authUrl: gone.authUrl, tokenUrl: gone.tokenUrl })
-    expect(await failure(oauth.published(access))).toMatchObject({ kind: 'unreachable' })
+    expect(await failureOf(oauth.published(access))).toMatchObject({ kind: 'unreachable' })
   })
 
   test.each([

@@ -1,26 +1,18 @@
 /** The client with a provider that fails or responds incorrectly, and the secrecy of its messages. */
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
 import { OAuthFailure, type ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
-import { accessAt, cameBack, tokensOf } from '../support/oauth-access.ts'
-import { type Disturbance, type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { accessAt, cameBack, failureOf, idToken, tokensOf } from '../support/oauth-access.ts'
+import { type Disturbance, startOAuthServer } from '../support/oauth-server.ts'
+import { useOAuthServer } from './support.ts'
 
 const oauth = createOAuthClient({ allow: ['127.0.0.1'] })
-let server: OAuthServer
+const server = useOAuthServer({ rotate: false })
 let access: ProviderAccess
-
 beforeAll(async () => {
-  server = await startOAuthServer({ rotate: false })
   access = await accessAt(server)
 })
-afterAll(() => server.close())
-
-const failure = (call: Promise<unknown>): Promise<OAuthFailure> =>
-  call.then(
-    () => Promise.reject(new Error('it went well')),
-    (error) => error,
-  )
 
 const json = (body: unknown, status = 200): Disturbance => ({ status, body: JSON.stringify(body) })
 
@@ -105,20 +97,20 @@ describe.each(TROUBLES)('a provider that %s', (_, what, kind, message) => {
   test('fails a code exchange', async () => {
     const grant = await cameBack(oauth, server, access)
     server.next(what)
-    expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind, message })
+    expect(await failureOf(oauth.exchange(access, grant))).toMatchObject({ kind, message })
   })
 
   test('fails a refresh', async () => {
     const { refreshToken } = await tokensOf(oauth, server, access)
     server.next(what)
-    expect(await failure(oauth.refresh(access, refreshToken, 5000))).toMatchObject({ kind, message })
+    expect(await failureOf(oauth.refresh(access, refreshToken, 5000))).toMatchObject({ kind, message })
   })
 })
 
 test('a provider that does not respond before the timeout may have refreshed the token', async () => {
   const { refreshToken } = await tokensOf(oauth, server, access)
   const hanging = server.next('hang')
-  const call = failure(oauth.refresh(access, refreshToken, 2000))
+  const call = failureOf(oauth.refresh(access, refreshToken, 2000))
   await hanging.reached
   expect(await call).toMatchObject({ kind: 'unanswered' })
   hanging.release()
@@ -128,13 +120,13 @@ test('an unreachable provider received nothing', async () => {
   const gone = await startOAuthServer()
   await gone.close()
   const refreshed = oauth.refresh({ ...access, tokenUrl: gone.tokenUrl }, 'a refresh token', 5000)
-  expect(await failure(refreshed)).toMatchObject({ kind: 'unreachable' })
+  expect(await failureOf(refreshed)).toMatchObject({ kind: 'unreachable' })
 })
 
 test('a provider at a private address is not called', async () => {
   const guarded = createOAuthClient({ allow: [] })
   const before = server.tokenRequests.length
-  expect(await failure(guarded.refresh(access, 'a refresh token', 5000))).toMatchObject({ kind: 'unreachable' })
+  expect(await failureOf(guarded.refresh(access, 'a refresh token', 5000))).toMatchObject({ kind: 'unreachable' })
   expect(server.tokenRequests.length).toBe(before)
 })
 
@@ -188,8 +180,6 @@ describe('a non-standard token response', () => {
     })
   })
 
-  const idToken = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
-
   test.each([
     [
       'with its e-mail address',
@@ -241,13 +231,13 @@ test('no failure contains a secret, not even in nested properties', async () => 
   const failures: OAuthFailure[] = []
   for (const answer of answers) {
     server.next(answer, 2)
-    failures.push(await failure(oauth.exchange(secret, grant)))
-    failures.push(await failure(oauth.refresh(secret, `${canary}-refresh`, 5000)))
+    failures.push(await failureOf(oauth.exchange(secret, grant)))
+    failures.push(await failureOf(oauth.refresh(secret, `${canary}-refresh`, 5000)))
   }
   const token = { value: `${canary}-token`, hint: 'refresh_token' } as const
-  failures.push(await failure(oauth.revoke(secret, `${server.url}/nowhere`, token)))
-  failures.push(await failure(oauth.userinfo(secret, server.userinfoUrl, `${canary}-token`)))
-  failures.push(await failure(oauth.exchange(secret, { ...grant, state: 'another' })))
+  failures.push(await failureOf(oauth.revoke(secret, `${server.url}/nowhere`, token)))
+  failures.push(await failureOf(oauth.userinfo(secret, server.userinfoUrl, `${canary}-token`)))
+  failures.push(await failureOf(oauth.exchange(secret, { ...grant, state: 'another' })))
   for (const one of failures) {
     expect(one).toBeInstanceOf(OAuthFailure)
     const all = `${inspect(one, { depth: 20, showHidden: true })} ${JSON.stringify(one)} ${one.stack}`

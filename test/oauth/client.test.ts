@@ -1,25 +1,13 @@
 /** The OAuth flow as a client, against a real provider. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
-import type { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
-import { accessAt, cameBack, REDIRECT_URI, tokensOf } from '../support/oauth-access.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { startTokenEndpoint } from '../support/token-endpoint.ts'
+import { accessAt, cameBack, failureOf, REDIRECT_URI, tokensOf } from '../support/oauth-access.ts'
+import { startWebServer } from '../support/web-server.ts'
+import { useOAuthServer } from './support.ts'
 
 const oauth = createOAuthClient({ allow: ['127.0.0.1'] })
-let rotating: OAuthServer
-let keeping: OAuthServer
-
-beforeAll(async () => {
-  rotating = await startOAuthServer()
-  keeping = await startOAuthServer({ rotate: false, accessTokenSeconds: 120 })
-})
-afterAll(() => Promise.all([rotating.close(), keeping.close()]))
-
-const failure = (call: Promise<unknown>): Promise<OAuthFailure> => call.then(unexpected, (error) => error)
-const unexpected = (): never => {
-  throw new Error('it went well')
-}
+const rotating = useOAuthServer()
+const keeping = useOAuthServer({ rotate: false, accessTokenSeconds: 120 })
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const
 const SEEN = { none: 'none', client_secret_basic: 'basic', client_secret_post: 'post' } as const
@@ -61,7 +49,7 @@ test('a used refresh token is refused with its error code', async () => {
   const access = await accessAt(rotating)
   const { refreshToken } = await tokensOf(oauth, rotating, access)
   await oauth.refresh(access, refreshToken, 5000)
-  expect(await failure(oauth.refresh(access, refreshToken, 5000))).toMatchObject({
+  expect(await failureOf(oauth.refresh(access, refreshToken, 5000))).toMatchObject({
     kind: 'refused',
     error: 'invalid_grant',
     message: 'answered: invalid_grant',
@@ -76,16 +64,17 @@ test.each(['client_secret_basic', 'client_secret_post'] as const)(
 )
 
 test('usual ids and secrets are sent without escapes, for providers that decode nothing', async () => {
-  const endpoint = await startTokenEndpoint({ body: { error: 'invalid_client' }, status: 401 })
+  const web = await startWebServer()
+  web.answer('/token', { body: { error: 'invalid_client' }, status: 401 })
   const access = {
     ...(await accessAt(rotating)),
-    tokenUrl: endpoint.url,
+    tokenUrl: `${web.origin}/token`,
     clientId: 'my-app.v1_x',
     clientSecret: 's-e_c.r',
   }
-  await failure(oauth.refresh(access, 'a refresh token', 5000))
-  await endpoint.close()
-  expect(atob(endpoint.requests[0]?.authorization?.split(' ')[1] ?? '')).toBe('my-app.v1_x:s-e_c.r')
+  await failureOf(oauth.refresh(access, 'a refresh token', 5000))
+  await web.close()
+  expect(atob(web.requests[0]?.authorization?.split(' ')[1] ?? '')).toBe('my-app.v1_x:s-e_c.r')
 })
 
 describe('the authorization URL', () => {
@@ -129,14 +118,14 @@ describe('the exchange rejects', () => {
   test('a code with another verifier', async () => {
     const access = await accessAt(rotating)
     const grant = { ...(await cameBack(oauth, rotating, access)), codeVerifier: await oauth.codeVerifier() }
-    expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'invalid_grant' })
+    expect(await failureOf(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'invalid_grant' })
   })
 
   test('a second use of a code, which also ends its tokens', async () => {
     const access = await accessAt(rotating)
     const grant = await cameBack(oauth, rotating, access)
     const { accessToken } = await oauth.exchange(access, grant)
-    expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'invalid_grant' })
+    expect(await failureOf(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'invalid_grant' })
     expect(await rotating.isActive(accessToken)).toBe(false)
   })
 
@@ -144,13 +133,13 @@ describe('the exchange rejects', () => {
     const access = await accessAt(rotating)
     const grant = await cameBack(oauth, rotating, access)
     rotating.expireCodes()
-    expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'invalid_grant' })
+    expect(await failureOf(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'invalid_grant' })
   })
 
   test('a code with a wrong client secret', async () => {
     const access = { ...(await accessAt(rotating)), clientSecret: 'wrong' }
     const grant = await cameBack(oauth, rotating, access)
-    expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'invalid_client' })
+    expect(await failureOf(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'invalid_client' })
   })
 
   test.each([
@@ -165,14 +154,14 @@ describe('the exchange rejects', () => {
     const grant = await cameBack(oauth, rotating, access)
     const before = rotating.tokenRequests.length
     change(grant.callback)
-    expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind: 'unusable' })
+    expect(await failureOf(oauth.exchange(access, grant))).toMatchObject({ kind: 'unusable' })
     expect(rotating.tokenRequests.length).toBe(before)
   })
 
   test('a callback of a person who declined', async () => {
     const access = await accessAt(rotating)
     const grant = await cameBack(oauth, rotating, access, { decline: true })
-    expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'access_denied' })
+    expect(await failureOf(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'access_denied' })
   })
 })
 
@@ -180,7 +169,7 @@ describe('the issuer of a callback', () => {
   test('must equal a known issuer', async () => {
     const access = await accessAt(rotating, { issuer: keeping.url })
     const grant = await cameBack(oauth, rotating, access)
-    expect(await failure(oauth.exchange(access, grant))).toMatchObject({
+    expect(await failureOf(oauth.exchange(access, grant))).toMatchObject({
       kind: 'unusable',
       message: 'did not send this callback: its iss names another issuer',
     })

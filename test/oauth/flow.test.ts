@@ -1,27 +1,13 @@
 /** The whole flow over HTTP against a real OAuth provider, from authenticate to the agent's token. */
-import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openToken } from '../../src/domain/oauth/tokens/token.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { authenticate, connectedToken, LOCAL, oauthProvider, openPage, SCOPES } from './support.ts'
+import { newKey, useApp } from '../support/app.ts'
+import { idToken } from '../support/oauth-access.ts'
+import { authenticate, connectedToken, LOCAL, oauthProvider, openPage, SCOPES, useOAuthServer } from './support.ts'
 
-let server: OAuthServer
-let app: TestApp
-let beside: TestApp
-const lines: string[] = []
-
-beforeAll(async () => {
-  const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
-  server = await startOAuthServer()
-  app = await testApp({ settings: LOCAL, overrides: { log } })
-  beside = await testApp({ settings: LOCAL, beside: app })
-})
-afterAll(async () => {
-  await beside?.close()
-  await app?.close()
-  await server?.close()
-})
+const server = useOAuthServer()
+const app = useApp(() => ({ settings: LOCAL }))
+const beside = useApp(() => ({ settings: LOCAL, beside: app }))
 
 const db = () => app.app.core.db
 const subjectOf = async (key: string) => (await app.context(key)).actor.subject
@@ -290,8 +276,12 @@ test('a userinfo response about another account is ignored', async () => {
   const bobs = openToken(app.app.core.keyring, await row(bob.tokenId)).accessToken
   const started = await authenticate(app, { provider, forceNew: true })
   const callback = await server.visit(started.body.url)
-  const idToken = `x.${Buffer.from('{"sub":"alice"}').toString('base64url')}.x`
-  const body = { access_token: bobs, token_type: 'Bearer', scope: SCOPES.join(' '), id_token: idToken }
+  const body = {
+    access_token: bobs,
+    token_type: 'Bearer',
+    scope: SCOPES.join(' '),
+    id_token: idToken({ sub: 'alice' }),
+  }
   server.next({ status: 200, body: JSON.stringify(body) })
   expect((await openPage(callback)).text).toContain('The account “alice” at')
   expect(await row(bob.tokenId)).toMatchObject({ accountId: 'bob', version: 1 })
@@ -304,35 +294,4 @@ test('a new token ends the running refresh of the row', async () => {
     WHERE id = ${tokenId}::uuid`
   await connectedToken(app, server, { provider, forceNew: true })
   expect(await row(tokenId)).toMatchObject({ version: 2, refreshId: null, refreshUntil: null, rotates: true })
-})
-
-test('states, codes and verifiers are neither in a log nor as plain text in the database', async () => {
-  const provider = await oauthProvider(app, server)
-  const started = await authenticate(app, { provider })
-  const state = new URL(started.body.url).searchParams.get('state')!
-  const before = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: started.body.auth_id } })
-  expect(before.codeVerifier).toMatch(/^test\./)
-  const callback = await server.visit(started.body.url)
-  expect((await openPage(callback)).status).toBe(200)
-  expect((await openPage(callback)).status).toBe(403)
-  const code = new URL(callback).searchParams.get('code')!
-  const after = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: started.body.auth_id } })
-  expect(after).toMatchObject({
-    codeVerifier: null,
-    status: 'completed',
-    finishedAt: expect.any(Date),
-  })
-  const tokens = await db().oAuthToken.findMany()
-  const secrets = tokens.flatMap((token) => Object.values(openToken(app.app.core.keyring, token)))
-  const stored = JSON.stringify([
-    await db().oAuthAuthorization.findMany(),
-    tokens,
-    await db()
-      .event.findMany()
-      .then((rows) => rows.map(({ sequence: _, ...rest }) => rest)),
-  ])
-  const logged = lines.join('')
-  expect(logged).toContain('"route":"/v2/auth/callback/:provider_id"')
-  for (const secret of [state, code, provider.clientSecret!, ...secrets.filter((text) => text && text !== 'bearer')])
-    for (const text of [stored, logged]) expect(text.includes(secret!)).toBe(false)
 })

@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createConnection, type ResolveHost } from '../../src/adapters/oauth/guarded-connect.ts'
 import { createOutbound, type Outbound } from '../../src/adapters/oauth/guarded-fetch.ts'
 import { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
-import { asyncListener } from '../support/async-listener.ts'
 import { run } from '../support/process.ts'
 
 const SECRET = 'hunter2'
@@ -44,15 +44,11 @@ async function listen(server: Server, host = '127.0.0.1') {
 
 async function web(answer: RequestListener) {
   const requests: (IncomingMessage & { text: string })[] = []
-  const server = createServer(
-    asyncListener(async (request, response) => {
-      request.setEncoding('utf8')
-      let text = ''
-      for await (const chunk of request) text += chunk
-      requests.push(Object.assign(request, { text }))
-      answer(request, response)
-    }),
-  )
+  const record = async (...[request, response]: Parameters<RequestListener>) => {
+    requests.push(Object.assign(request, { text: await text(request) }))
+    answer(request, response)
+  }
+  const server = createServer((request, response) => void record(request, response))
   return { ...(await listen(server)), requests }
 }
 

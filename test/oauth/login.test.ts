@@ -1,24 +1,19 @@
 /** The organization's login as a client, against a real provider and against failing ones. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { generateKeyPair, SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createLogin, type LoginSettings } from '../../src/adapters/oauth/login.ts'
-import type { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
 import { newLogin } from '../../src/domain/sessions/login.ts'
+import { failureOf } from '../support/oauth-access.ts'
 import { type ClientAuth, type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { startHttp } from '../support/web-server.ts'
+import { useOAuthServer } from './support.ts'
 
 const REDIRECT_URI = 'http://127.0.0.1:9/v2/sessions/oidc/callback'
 const ALICE = { org: 'acme', role: 'admin', plan: 'gold' }
 const enough = (claims: object) => 'role' in claims
 
-let provider: OAuthServer
-let reticent: OAuthServer
-beforeAll(async () => {
-  provider = await startOAuthServer({ claims: { alice: ALICE } })
-  reticent = await startOAuthServer({ claims: { alice: ALICE }, inIdToken: ['plan'] })
-})
-afterAll(() => Promise.all([provider.close(), reticent.close()]))
+const provider = useOAuthServer({ claims: { alice: ALICE } })
+const reticent = useOAuthServer({ claims: { alice: ALICE }, inIdToken: ['plan'] })
 
 async function settingsAt(at: OAuthServer, method: ClientAuth = 'client_secret_basic'): Promise<LoginSettings> {
   const client = await at.client({ method, redirectUri: REDIRECT_URI, requirePkce: true })
@@ -36,14 +31,6 @@ async function walk(
   const answer = new URL(await at.visit(url, how)).searchParams
   return { url: new URL(url), secrets, answer, claims: () => login.claims(answer, REDIRECT_URI, secrets, enough) }
 }
-
-const failure = (asked: Promise<unknown>): Promise<OAuthFailure> =>
-  asked.then(
-    () => {
-      throw new Error('it went well')
-    },
-    (error) => error,
-  )
 
 test.each(['none', 'client_secret_basic'] as const)(
   'a client of the method %s gets the claims of the person',
@@ -92,7 +79,7 @@ describe('the provider’s metadata', () => {
     const login = createLogin(await settingsAt(at))
     const { claims } = await walk(at, login)
     at.next('html')
-    expect(await failure(claims())).toMatchObject({ kind: 'unusable' })
+    expect(await failureOf(claims())).toMatchObject({ kind: 'unusable' })
     await walk(at, login)
     expect(asked(at)).toBe(2)
     await at.close()
@@ -115,7 +102,7 @@ describe('a login fails', () => {
       .sign(privateKey)
     const body = JSON.stringify({ access_token: 'a', token_type: 'bearer', id_token: forged })
     provider.next({ status: 200, body })
-    const refused = await failure(login.claims(answer, REDIRECT_URI, secrets, enough))
+    const refused = await failureOf(login.claims(answer, REDIRECT_URI, secrets, enough))
     expect(refused).toMatchObject({ name: 'OAuthFailure', kind: 'unusable' })
     expect(`${refused.stack} ${JSON.stringify(refused)}`).not.toContain('mallory')
   })
@@ -125,7 +112,7 @@ describe('a login fails', () => {
     for (const name of ['nonce', 'codeVerifier', 'state'] as const) {
       const { answer, secrets } = await walk(provider, login)
       const mixed = { ...secrets, [name]: newLogin(new Date())[name] }
-      const refused = await failure(login.claims(answer, REDIRECT_URI, mixed, enough))
+      const refused = await failureOf(login.claims(answer, REDIRECT_URI, mixed, enough))
       expect(refused.name).toBe('OAuthFailure')
       expect(['unusable', 'refused']).toContain(refused.kind)
     }
@@ -133,7 +120,7 @@ describe('a login fails', () => {
 
   test('when the person declines at the provider', async () => {
     const { claims } = await walk(provider, createLogin(await settingsAt(provider)), { decline: true })
-    expect(await failure(claims())).toMatchObject({ kind: 'refused', error: 'access_denied' })
+    expect(await failureOf(claims())).toMatchObject({ kind: 'refused', error: 'access_denied' })
   })
 
   test('while the provider fails, and other logins still succeed', async () => {
@@ -141,25 +128,23 @@ describe('a login fails', () => {
     const one = await walk(provider, login)
     const other = await walk(provider, login)
     const hanging = provider.next('hang')
-    const late = failure(one.claims())
+    const late = failureOf(one.claims())
     await hanging.reached
     expect(await other.claims()).toMatchObject({ sub: 'alice' })
     expect(await late).toMatchObject({ kind: 'unanswered' })
     hanging.release()
     const third = await walk(provider, login)
     provider.next('500')
-    expect(await failure(third.claims())).toMatchObject({ kind: 'unanswered', message: 'answered 500' })
+    expect(await failureOf(third.claims())).toMatchObject({ kind: 'unanswered', message: 'answered 500' })
   })
 })
 
 test('a provider that does not respond or is unreachable fails before the timeout', async () => {
-  const silent = createServer(() => undefined)
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-  const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const silent = await startHttp(() => undefined)
+  const issuer = silent.origin
   const settings = { issuer, clientId: 'c', clientSecret: null, scopes: ['openid'], name: null }
   const begin = () => createLogin(settings, { timeoutMs: 200 }).authorizationUrl(REDIRECT_URI, newLogin(new Date()))
-  expect(await failure(begin())).toMatchObject({ kind: 'unanswered' })
-  silent.closeAllConnections()
-  await new Promise((resolve) => silent.close(resolve))
-  expect(await failure(begin())).toMatchObject({ kind: 'unreachable' })
+  expect(await failureOf(begin())).toMatchObject({ kind: 'unanswered' })
+  await silent.close()
+  expect(await failureOf(begin())).toMatchObject({ kind: 'unreachable' })
 })

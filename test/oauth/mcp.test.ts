@@ -1,17 +1,13 @@
 /** Discovery of an MCP server's authorization server and registration of a client. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createOutbound } from '../../src/adapters/oauth/guarded-fetch.ts'
 import { registerForMcp } from '../../src/adapters/oauth/mcp-discovery.ts'
 import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/ports/oauth-client.ts'
 import { type McpServer, RESOURCE_METADATA, SERVER_METADATA } from '../support/mcp-server.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { mcpServer, OPENID, REDIRECT, RULES } from './mcp-support.ts'
+import { useOAuthServer } from './support.ts'
 
-let oauth: OAuthServer
-beforeAll(async () => {
-  oauth = await startOAuthServer({ registration: true })
-})
-afterAll(() => oauth.close())
+const oauth = useOAuthServer({ registration: true })
 
 /** The result of discovery: the client or the error. */
 const discover = (url: string, { redirectUri = REDIRECT, timeoutMs = 10_000 } = {}) =>

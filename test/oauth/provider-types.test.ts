@@ -4,21 +4,24 @@ import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
 import { scopeParameters, toStandardResponse } from '../../src/adapters/oauth/token-response.ts'
 import type { ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
 import type { ProviderType } from '../../src/domain/values/oauth-provider.ts'
-import { startTokenEndpoint } from '../support/token-endpoint.ts'
+import { idToken } from '../support/oauth-access.ts'
+import { startWebServer } from '../support/web-server.ts'
 
 const oauth = createOAuthClient({ allow: ['127.0.0.1'] })
 
 /** A provider of this type with this response. */
-async function provider(providerType: ProviderType, body: unknown) {
-  const endpoint = await startTokenEndpoint({ body })
-  onTestFinished(() => endpoint.close())
+async function provider(providerType: ProviderType, body: object) {
+  const web = await startWebServer()
+  onTestFinished(() => web.close())
+  const answer = (next: object) => web.answer('/token', { body: next })
+  answer(body)
   const access: ProviderAccess = {
     providerType,
     clientId: 'app',
     clientSecret: 'secret',
     tokenEndpointAuthMethod: 'client_secret_post',
     authUrl: 'https://provider.test/authorize',
-    tokenUrl: endpoint.url,
+    tokenUrl: `${web.origin}/token`,
     usesPkce: false,
     issuer: null,
     resource: null,
@@ -30,10 +33,8 @@ async function provider(providerType: ProviderType, body: unknown) {
       redirectUri: 'https://pilothouse.test/v2/auth/callback/x',
       codeVerifier: null,
     })
-  return { ...endpoint, exchanged, refreshed: () => oauth.refresh(access, 'r', 5000) }
+  return { answer, exchanged, refreshed: () => oauth.refresh(access, 'r', 5000) }
 }
-
-const idToken = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
 
 describe('Slack', () => {
   // docs.slack.dev/reference/methods/oauth.v2.access
@@ -101,9 +102,9 @@ describe('Slack', () => {
   test('reports errors with status 200', async () => {
     const slack = await provider('slack', { ok: false, error: 'invalid_code' })
     await expect(slack.exchanged()).rejects.toMatchObject({ kind: 'refused', error: 'invalid_code' })
-    slack.answer({ body: { ok: false, error: 'invalid_refresh_token' } })
+    slack.answer({ ok: false, error: 'invalid_refresh_token' })
     await expect(slack.refreshed()).rejects.toMatchObject({ kind: 'refused', error: 'invalid_grant' })
-    slack.answer({ body: { ok: false } })
+    slack.answer({ ok: false })
     await expect(slack.refreshed()).rejects.toMatchObject({ kind: 'unusable' })
   })
 })
@@ -169,7 +170,7 @@ describe('Salesforce', () => {
     const claims = { sub: 'other', email: 'ann@example.com' }
     const salesforce = await provider('salesforce', { ...ANSWER, id_token: idToken(claims) })
     expect(await salesforce.exchanged()).toMatchObject({ account: { id: ID, label: 'ann@example.com' } })
-    salesforce.answer({ body: { ...ANSWER, id: undefined, id_token: idToken(claims) } })
+    salesforce.answer({ ...ANSWER, id: undefined, id_token: idToken(claims) })
     expect(await salesforce.exchanged()).toMatchObject({ account: { id: 'other', label: 'ann@example.com' } })
   })
 })

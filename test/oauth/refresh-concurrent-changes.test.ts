@@ -1,13 +1,12 @@
 /** Events during a refresh: clients disconnect, servers stop, the database fails, tokens are deleted or renewed. */
 import type { Socket } from 'node:net'
 import type pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
 import { openProviderAccess } from '../../src/domain/oauth/provider-access.ts'
 import { refresh } from '../../src/domain/oauth/tokens/refresh.ts'
 import { sealToken } from '../../src/domain/oauth/tokens/token.ts'
-import { type TestApp, testApp } from '../support/app.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { testApp, useApp } from '../support/app.ts'
 import {
   type ConnectedAgent,
   connectedAgent,
@@ -18,18 +17,12 @@ import {
   storedContent,
   tokenRow,
 } from './agent-support.ts'
+import { useOAuthServer } from './support.ts'
 
-let rotating: OAuthServer
-let app: TestApp
 const lines: string[] = []
-beforeAll(async () => {
-  const log = createLogger('debug', { write: (line: string) => void lines.push(line) })
-  ;[rotating, app] = await Promise.all([startOAuthServer(), testApp({ settings: SETTINGS, overrides: { log } })])
-})
-afterAll(async () => {
-  await app.close()
-  await rotating.close()
-})
+const log = createLogger('debug', { write: (line: string) => void lines.push(line) })
+const rotating = useOAuthServer()
+const app = useApp(() => ({ settings: SETTINGS, overrides: { log } }))
 beforeEach(() => {
   rotating.tokenRequests.length = 0
 })

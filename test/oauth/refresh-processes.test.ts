@@ -1,7 +1,6 @@
 /** Real servers that are killed or stopped during a refresh, and the reaction of another server on the same database. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Answer, type TestApp, testApp } from '../support/app.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { type Answer, useApp } from '../support/app.ts'
 import { type RunningServer, startServer } from '../support/process.ts'
 import {
   type ConnectedAgent,
@@ -11,13 +10,13 @@ import {
   storedContent,
   tokenRow,
 } from './agent-support.ts'
+import { useOAuthServer } from './support.ts'
 
-let rotating: OAuthServer
-let app: TestApp
+const rotating = useOAuthServer()
+const app = useApp(() => ({ settings: SETTINGS }))
 let killed: RunningServer
 let other: RunningServer
 beforeAll(async () => {
-  ;[rotating, app] = await Promise.all([startOAuthServer(), testApp({ settings: SETTINGS })])
   const { databaseUrl: DATABASE_URL, secretsKeys: SECRETS_KEYS, dataDir: DATA_DIR } = app
   const start = () => startServer({ ...SETTINGS, DATABASE_URL, SECRETS_KEYS, DATA_DIR, RUNTIME: 'none' })
   ;[killed, other] = await Promise.all([start(), start()])
@@ -25,8 +24,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const server of [killed, other]) server?.child.kill('SIGKILL')
   await Promise.all([killed?.ended, other?.ended])
-  await app.close()
-  await rotating.close()
 })
 
 async function askAt({ url }: RunningServer, connected: ConnectedAgent, signal?: AbortSignal): Promise<Answer['body']> {

@@ -7,35 +7,30 @@ import { openProviderAccess, redirectUriOf, sealClientSecret } from '../../src/d
 import { revokeDue } from '../../src/domain/oauth/tokens/revoke.ts'
 import type { Core } from '../../src/domain/transaction/context.ts'
 import type { OAuthToken } from '../../src/generated/prisma/client.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { testApp, useApp } from '../support/app.ts'
 import { asAdmin } from '../support/database.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { type RevocationServer, startRevocationServer } from '../support/revocation-server.ts'
 import { LOCAL, oauthProvider } from './support.ts'
 
-let app: TestApp
-let core: Core
-let standIn: RevocationServer
 const lines: string[] = []
+const log = createLogger('debug', { write: (line: string) => void lines.push(line) })
+// rounds of its jobs run only when a test starts them
+const app = useApp(() => ({ settings: { ...LOCAL, SWEEP_SECONDS: '3600' }, overrides: { log } }))
+let standIn: RevocationServer
+let core: Core
 const never = new AbortController().signal
 setMaxListeners(0, never)
-
 beforeAll(async () => {
-  const log = createLogger('debug', { write: (line: string) => void lines.push(line) })
-  // rounds of its jobs run only when a test starts them
-  app = await testApp({ settings: { ...LOCAL, SWEEP_SECONDS: '3600' }, overrides: { log } })
   core = app.app.core
   standIn = await startRevocationServer()
+  return standIn.close
 })
 afterEach(async () => {
   standIn.answer = 200
   standIn.release()
   await core.db.tokenRevocation.deleteMany()
-})
-afterAll(async () => {
-  await app.close()
-  await standIn.close()
 })
 
 const SECRET = 'canary-client-secret'

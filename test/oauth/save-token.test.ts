@@ -1,24 +1,19 @@
 /** The row of a new token set, and the refresh token that it keeps. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { saveToken } from '../../src/domain/oauth/tokens/save.ts'
 import { grantedScopes, openToken } from '../../src/domain/oauth/tokens/token.ts'
 import type { Account } from '../../src/domain/ports/oauth-client.ts'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
-import { type TestDomain, testDomain } from '../support/domain.ts'
+import { useDomain } from '../support/domain.ts'
 
 const TOKEN_URL = 'https://id.example/token'
 const alice: Account = { id: 'alice', label: 'alice@example.com' }
 const bob: Account = { id: 'bob', label: 'bob@example.com' }
 
-let domain: TestDomain
+const domain = useDomain()
 let ctx: RequestContext
 let providerId: string
-
-beforeAll(async () => {
-  domain = await testDomain()
-})
-afterAll(() => domain?.close())
 beforeEach(async () => {
   ctx = await domain.tenant()
   const provider = await ctx.db.oAuthProvider.create({

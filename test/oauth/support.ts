@@ -2,8 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access.ts'
-import type { Answer, TestApp } from '../support/app.ts'
-import type { OAuthServer } from '../support/oauth-server.ts'
+import { type Answer, type TestApp, useStarted } from '../support/app.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+
+/** A test OAuth server for all tests of the file. */
+export const useOAuthServer = (options?: Parameters<typeof startOAuthServer>[0]): OAuthServer =>
+  useStarted(() => startOAuthServer(options))
 
 /** Settings of an app whose providers run on this machine. */
 export const LOCAL = { OUTBOUND_ALLOW: '127.0.0.1' }

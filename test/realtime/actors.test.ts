@@ -1,6 +1,6 @@
 /** The author and the changed fields of events, for every kind of actor. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
 import { complete } from '../../src/domain/claims/complete.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
@@ -11,15 +11,11 @@ import { updateListener } from '../../src/domain/listeners/manage.ts'
 import { createProvider, updateProvider } from '../../src/domain/oauth/providers/manage.ts'
 import { setDeploymentTags } from '../../src/domain/tags.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
-import { type TestDomain, testDomain } from '../support/domain.ts'
+import { useDomain } from '../support/domain.ts'
 import { imageDeployment } from './support.ts'
 
-let domain: TestDomain
+const domain = useDomain()
 let ctx: RequestContext
-beforeAll(async () => {
-  domain = await testDomain()
-})
-afterAll(() => domain.close())
 beforeEach(async () => {
   ctx = await domain.tenant()
 })

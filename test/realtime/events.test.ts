@@ -1,20 +1,16 @@
 /** Pages of the event log in GraphQL, for a deployment or a revision. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { countEvents, type EventSubjects, listEvents } from '../../src/domain/events/list.ts'
 import type { Window } from '../../src/domain/paging/paging.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
-import { as, type TestDomain, testDomain } from '../support/domain.ts'
+import { as, useDomain } from '../support/domain.ts'
 import { imageDeployment, move, ROLLOUT } from './support.ts'
 
-let domain: TestDomain
+const domain = useDomain()
 let ctx: RequestContext
 let app: { deploymentId: string; revisionId: string }
-beforeAll(async () => {
-  domain = await testDomain()
-})
-afterAll(() => domain.close())
 beforeEach(async () => {
   ctx = await domain.tenant()
   app = await imageDeployment(ctx)

@@ -1,24 +1,11 @@
 // Cached GraphQL answers while nothing changed (docs/decisions/0029-response-cache.md).
 import { randomUUID } from 'node:crypto'
-import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Call, TestApp } from '../support/app.ts'
-import { asAdmin } from '../support/database.ts'
-import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
-import { reading, type ThreeServers, threeServers } from './three-servers.ts'
+import { gitDeployment } from '../support/factories.ts'
+import { reading, useThreeServers } from './three-servers.ts'
 
-let servers: ThreeServers
-let app: TestApp
-/** another server, and one without a cache */
-let second: TestApp
-let fresh: TestApp
-beforeAll(async () => {
-  servers = await threeServers()
-  ;({ app, second, fresh } = servers)
-})
-afterAll(() => servers?.close())
-
-const sql = (text: string) => asAdmin(app.databaseUrl, (client) => client.query(text))
+const { app, fresh, sql, serving, expectFresh } = useThreeServers()
 
 const LIST = `query List($first: Int = 5) {
   deployments(first: $first) {
@@ -45,18 +32,6 @@ async function statementsOf(on: TestApp, query: string, variables: object = {}, 
   return reading(on, () => on.gql(query, { ...variables }, call))
 }
 
-async function serving() {
-  const { id: listenerId } = await listener(app)
-  const { id } = await imageDeployment(app, {
-    source_config: { listener_id: listenerId, listener_config: { k8s_namespace: 'agents' } },
-  })
-  await sql(`
-    UPDATE deployments SET active_revision_id = latest_revision_id, provisioned_at = now(),
-      health = '{"ready": 1, "desired": 1, "message": null, "observedAt": "2026-01-01T00:00:00Z"}',
-      claim_id = gen_random_uuid(), lease_holder = 'test', lease_expires_at = now() + interval '1 hour' WHERE id = '${id}'`)
-  return { id, listenerId }
-}
-
 test('a repeated query costs one version check and gets the same bytes', async () => {
   const { id } = await serving()
   for (const [query, variables] of [
@@ -75,8 +50,7 @@ test('a repeated query costs one version check and gets the same bytes', async (
 })
 
 test('other variables, another caller and another workspace have separate answers', async () => {
-  const { id } = await serving()
-  const { id: other } = await gitDeployment(app)
+  const { id, git: other } = await serving()
   await warm(app, ONE, { id })
   expect((await app.gql(ONE, { id: other })).data.deployment.id).toBe(other)
   expect((await app.gql(ONE, { id }, { key: app.sibling.keys.admin })).data.deployment).toBeNull()
@@ -137,29 +111,9 @@ test('an expired lease shows without a write', async () => {
 })
 
 test('an answer after any write equals one that is read without the cache', async () => {
-  const { id, listenerId } = await serving()
-  const { id: git } = await gitDeployment(app)
+  const served = await serving()
+  const { id, git, listenerId } = served
   const { workspaceId } = app.tenant
-  const writes: ((on: TestApp, n: number) => Promise<unknown>)[] = [
-    (on, n) =>
-      on.rest('PATCH', `/v2/deployments/${id}`, {
-        body: { source_config: { custom_url: `https://${n}.example.com` } },
-      }),
-    (on, n) => on.rest('PATCH', `/v2/deployments/${git}`, { body: { secrets: [{ name: `A${n}`, value: 'x' }] } }),
-    (on) => gitDeployment(on),
-    (_, n) =>
-      sql(`INSERT INTO tags (id, workspace_id, key, value) VALUES (gen_random_uuid(), '${workspaceId}', 'k', '${randomUUID()}');
-                   INSERT INTO deployment_tags SELECT '${id}', id FROM tags WHERE workspace_id = '${workspaceId}' ORDER BY random() LIMIT ${n % 3} ON CONFLICT DO NOTHING`),
-    () => sql(`DELETE FROM deployment_tags WHERE deployment_id = '${id}'`),
-    (_, n) => sql(`UPDATE tracing_projects SET name = name || '${n}'`),
-    (_, n) => sql(`UPDATE listeners SET compute_id = 'c${n}' WHERE id = '${listenerId}'`),
-    () => sql(`UPDATE listeners SET last_seen_at = clock_timestamp() WHERE id = '${listenerId}'`),
-    () =>
-      sql(`UPDATE listeners SET last_seen_at = clock_timestamp() - interval '5 minutes' WHERE id = '${listenerId}'`),
-    (_, n) =>
-      sql(`UPDATE deployments SET lease_expires_at = now() + make_interval(mins => ${n - 50}) WHERE id = '${id}'`),
-    (_, n) => sql(`UPDATE revisions SET status_message = '${n}' WHERE deployment_id = '${id}'`),
-  ]
   const queries: [string, object][] = [
     [LIST, {}],
     [LIST, { first: 2 }],
@@ -168,24 +122,17 @@ test('an answer after any write equals one that is read without the cache', asyn
     [HEARD, { id }],
     [SECRETS, { id: git }],
   ]
-  const read = fc.record({ on: fc.boolean(), query: fc.nat(queries.length - 1), reader: fc.boolean() })
-  const write = fc.record({ on: fc.boolean(), write: fc.nat(writes.length - 1), n: fc.integer({ min: 1, max: 99 }) })
-  const steps = fc.array(fc.oneof({ weight: 4, arbitrary: read }, { weight: 1, arbitrary: write }), { maxLength: 50 })
-  await fc.assert(
-    fc.asyncProperty(steps, async (run) => {
-      for (const step of run) {
-        const server = step.on ? app : second
-        if ('write' in step) {
-          await writes[step.write]!(server, step.n)
-          continue
-        }
-        const call = { key: step.reader ? app.keys.secretsReader : app.keys.viewer }
-        const [query, variables] = queries[step.query]!
-        const ask = (on: TestApp) => on.gql(query, { ...variables }, call)
-        const [given, made] = [await ask(server), await ask(fresh)]
-        expect([query, given.text]).toEqual([query, made.text])
-      }
-    }),
-    { numRuns: 15 },
+  const reads = queries.map(
+    ([query, variables]) =>
+      (on: TestApp, call: Call) =>
+        on.gql(query, { ...variables }, call),
   )
+  await expectFresh(served, reads, [
+    (_, n) =>
+      sql(`INSERT INTO tags (id, workspace_id, key, value) VALUES (gen_random_uuid(), '${workspaceId}', 'k', '${randomUUID()}');
+                   INSERT INTO deployment_tags SELECT '${id}', id FROM tags WHERE workspace_id = '${workspaceId}' ORDER BY random() LIMIT ${n % 3} ON CONFLICT DO NOTHING`),
+    () => sql(`DELETE FROM deployment_tags WHERE deployment_id = '${id}'`),
+    (_, n) => sql(`UPDATE tracing_projects SET name = name || '${n}'`),
+    (_, n) => sql(`UPDATE listeners SET compute_id = 'c${n}' WHERE id = '${listenerId}'`),
+  ])
 }, 120_000)

@@ -1,42 +1,17 @@
 // Cached REST answers while nothing changed (docs/decisions/0029-response-cache.md): their cost, and that they equal
 // uncached answers.
 import { randomUUID } from 'node:crypto'
-import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Call, TestApp } from '../support/app.ts'
-import { asAdmin } from '../support/database.ts'
-import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
-import { reading, type ThreeServers, threeServers } from './three-servers.ts'
+import { gitDeployment } from '../support/factories.ts'
+import { reading, useThreeServers } from './three-servers.ts'
 
-let servers: ThreeServers
-let app: TestApp
-/** another server, and one without a cache */
-let second: TestApp
-let fresh: TestApp
-beforeAll(async () => {
-  servers = await threeServers()
-  ;({ app, second, fresh } = servers)
-})
-afterAll(() => servers?.close())
-
-const sql = (text: string) => asAdmin(app.databaseUrl, (client) => client.query(text))
+const { app, second, sql, serving, expectFresh } = useThreeServers()
 
 /** Repeats the request until its answer is cached on this server. */
 async function warm(on: TestApp, path: string, call: Call = {}) {
   await on.rest('GET', path, call)
   return on.rest('GET', path, call)
-}
-
-/** A serving deployment whose listener has just called. */
-async function serving(): Promise<{ id: string; revisionId: string; listenerId: string }> {
-  const { id: listenerId } = await listener(app)
-  const { id, latest_revision_id: revisionId } = await imageDeployment(app, {
-    source_config: { listener_id: listenerId, listener_config: { k8s_namespace: 'agents' } },
-  })
-  await sql(`
-    UPDATE deployments SET active_revision_id = latest_revision_id, provisioned_at = now(), health = '{"ready": 1, "desired": 1, "message": null, "observedAt": "2026-01-01T00:00:00Z"}',
-      claim_id = gen_random_uuid(), lease_holder = 'test', lease_expires_at = now() + interval '1 hour' WHERE id = '${id}'`)
-  return { id, revisionId, listenerId }
 }
 
 test('a repeated request costs one version check, with and without its ETag', async () => {
@@ -164,8 +139,8 @@ test('a filter by a time-dependent field is read each time', async () => {
 })
 
 test('an answer after any write equals one that is read without the cache', async () => {
-  const { id, revisionId, listenerId } = await serving()
-  const { id: git } = await gitDeployment(app)
+  const served = await serving()
+  const { id, revisionId, listenerId, git } = served
   const paths = [
     `/v2/deployments/${id}`,
     `/v2/deployments/${git}`,
@@ -177,47 +152,17 @@ test('an answer after any write equals one that is read without the cache', asyn
     `/v2/listeners/${listenerId}`,
     '/v2/auth/providers',
   ]
-  const writes: ((on: TestApp, n: number) => Promise<unknown>)[] = [
-    (on, n) =>
-      on.rest('PATCH', `/v2/deployments/${id}`, {
-        body: { source_config: { custom_url: `https://${n}.example.com` } },
-      }),
-    (on, n) => on.rest('PATCH', `/v2/deployments/${git}`, { body: { secrets: [{ name: `A${n}`, value: 'x' }] } }),
+  const reads = paths.map((path) => (on: TestApp, call: Call) => on.rest('GET', path, call))
+  await expectFresh(served, reads, [
     (on) => on.rest('POST', `/v2/deployments/${git}/revisions`, { body: {} }),
-    (on) => gitDeployment(on),
     (on, n) => on.rest('PATCH', `/v2/listeners/${listenerId}`, { body: { version: `v${n}` } }),
     (_, n) =>
       sql(
         `UPDATE deployments SET health = '{"ready": ${n}, "desired": 1, "message": null, "observedAt": "2026-01-01T00:00:00Z"}' WHERE id = '${id}'`,
       ),
-    (_, n) => sql(`UPDATE deployments SET lease_expires_at = now() + make_interval(mins => ${n}) WHERE id = '${id}'`),
-    () => sql(`UPDATE deployments SET lease_expires_at = now() - interval '2 minutes' WHERE id = '${id}'`),
-    () => sql(`UPDATE listeners SET last_seen_at = clock_timestamp() WHERE id = '${listenerId}'`),
-    () =>
-      sql(`UPDATE listeners SET last_seen_at = clock_timestamp() - interval '5 minutes' WHERE id = '${listenerId}'`),
-    (_, n) => sql(`UPDATE revisions SET status_message = '${n}' WHERE deployment_id = '${id}'`),
     (_, n) => sql(`UPDATE integrations SET suspended_at = CASE WHEN ${n} % 2 = 0 THEN now() END`),
     (_, n) => sql(`BEGIN; UPDATE deployments SET name = '${n}-${randomUUID()}' WHERE id = '${id}'; ROLLBACK`),
-  ]
-  const read = fc.record({ on: fc.boolean(), path: fc.nat(paths.length - 1), reader: fc.boolean() })
-  const write = fc.record({ on: fc.boolean(), write: fc.nat(writes.length - 1), n: fc.integer({ min: 1, max: 99 }) })
-  const steps = fc.array(fc.oneof({ weight: 3, arbitrary: read }, { weight: 1, arbitrary: write }), { maxLength: 40 })
-  await fc.assert(
-    fc.asyncProperty(steps, async (run) => {
-      for (const step of run) {
-        const server = step.on ? app : second
-        if ('write' in step) {
-          await writes[step.write]!(server, step.n)
-          continue
-        }
-        const call = { key: step.reader ? app.keys.secretsReader : app.keys.viewer }
-        const path = paths[step.path]!
-        const [given, made] = [await server.rest('GET', path, call), await fresh.rest('GET', path, call)]
-        expect([path, given.text, given.headers.get('etag')]).toEqual([path, made.text, made.headers.get('etag')])
-      }
-    }),
-    { numRuns: 15 },
-  )
+  ])
 }, 120_000)
 
 test('a caller always reads its own write, even with many concurrent callers', async () => {

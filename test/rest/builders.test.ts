@@ -156,6 +156,10 @@ describe('a builder', () => {
         const answer = await app.call('POST', `/v2/builders/claims/${claim.claim_id}/${what}`, { key: theirs, body })
         expect([answer.status, answer.body.code]).toEqual([409, 'CLAIM_LOST'])
       }
+      const beat = { claims: [{ claim_id: claim.claim_id, token }] }
+      expect((await app.call('POST', '/v2/builders/heartbeat', { key: theirs, body: beat })).body.claims).toEqual([
+        { claim_id: claim.claim_id, lost: true },
+      ])
     }
     expect(await state()).toEqual(before)
     expect((await about(claim, 'release', { token })).status).toBe(204)

@@ -1,4 +1,7 @@
-/** docs/api-rules.md#conditional-requests: tags, If-None-Match, If-Match, and refused conditions. */
+/**
+ * docs/api-rules.md#conditional-requests: tags, If-None-Match, the forms of If-Match, and refused conditions.
+ * test/contract has the rules of versions.
+ */
 import { createHash, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parseTags } from '../../src/api/rest/framework/entity-tags.ts'
@@ -6,12 +9,12 @@ import { operations } from '../../src/api/rest/operations.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'
 import { countStatements } from '../support/database.ts'
-import { agentKey, builderKey, listener, listenerKey } from '../support/factories.ts'
 import { claimOne, workOff } from '../support/holder.ts'
-import { storedProvider, storedToken } from '../support/oauth-tokens.ts'
-import { bodies, type CallOptions, set, useRestApp, violations } from './support.ts'
+import { storedProvider } from '../support/oauth-tokens.ts'
+import { bodies, type CallOptions, set, useAnyCall, useRestApp, violations } from './support.ts'
 
 const app = useRestApp()
+const callAny = useAnyCall(app)
 let plane: ControlPlane
 beforeAll(async () => {
   plane = localControlPlane(app.core)
@@ -150,67 +153,6 @@ describe('If-None-Match', () => {
 })
 
 describe('If-Match', () => {
-  test('is not affected by work: only changes by callers count', async () => {
-    const { id } = await app.create(git())
-    const before = await app.call('GET', at(id))
-    const claim = await claimOne(plane, id)
-    await workOff(plane, claim)
-    await plane.heartbeat({
-      claims: [{ claimId: claim.claimId, token: claim.token, idle: true }],
-      leaseSeconds: 60,
-    })
-    const worked = await app.call('GET', at(id))
-    expect(tagOf(worked)).not.toBe(tagOf(before))
-    expect(editOf(worked)).toBe(editOf(before))
-    const edited = await app.call('PATCH', at(id), given({ 'if-match': tagOf(before) }, { body: SPEC(2) }))
-    expect(edited.status, edited.text).toBe(200)
-  })
-
-  test('counts every change by a caller; a PATCH without changes and an interrupt do not count', async () => {
-    const { id, latest_revision_id } = await app.create(git())
-    await claimOne(plane, id)
-    const edit = async () => editOf(await app.call('GET', at(id)))
-    let last = await edit()
-    const counts = async (yes: boolean, work: () => Promise<unknown>) => {
-      await work()
-      const next = await edit()
-      expect(next > last).toBe(yes)
-      last = next
-    }
-    await counts(true, () => app.call('PATCH', at(id), { body: SPEC(2) }))
-    await counts(false, () => app.call('PATCH', at(id), { body: SPEC(2) }))
-    await counts(true, () =>
-      app.gql(
-        `mutation { setDeploymentTags(input: { deploymentId: "${id}", tags: [{ key: "a", value: "b" }] }) { __typename } }`,
-      ),
-    )
-    await counts(true, () => app.call('POST', `${at(id)}/revisions`, { body: {} }))
-    const open = (await app.call('GET', at(id))).body.latest_revision_id
-    await counts(false, () => app.call('POST', `${at(id)}/revisions/${open}/interrupt`))
-    await counts(true, () => app.call('POST', `${at(id)}/revisions/${latest_revision_id}/redeploy`))
-    await counts(true, () => app.call('DELETE', at(id)))
-  })
-
-  test('with another version is a 412 with its code, and nothing is changed', async () => {
-    const { id, latest_revision_id } = await app.create(git())
-    const stale = tagOf(await app.call('GET', at(id)))
-    await app.call('PATCH', at(id), { body: SPEC(2) })
-    const before = await app.call('GET', at(id))
-    const revisions = (await app.call('GET', `${at(id)}/revisions`)).text
-    for (const [method, path, body] of [
-      ['PATCH', at(id), { ...SPEC(4), source_revision_config: { repo_ref: 'other' } }],
-      ['POST', `${at(id)}/revisions`, {}],
-      ['POST', `${at(id)}/revisions/${latest_revision_id}/redeploy`, undefined],
-      ['DELETE', at(id), undefined],
-    ] as const) {
-      const answer = await app.call(method, path, given({ 'if-match': stale }, { body }))
-      expect([answer.status, answer.body.code], `${method} ${path}`).toEqual([412, 'PRECONDITION_FAILED'])
-      expect(answer.body.detail).toContain(`version ${editOf(before)}`)
-    }
-    expect(tagOf(await app.call('GET', at(id)))).toBe(tagOf(before))
-    expect((await app.call('GET', `${at(id)}/revisions`)).text).toBe(revisions)
-  })
-
   test.each([
     ['the edit alone', '"1"', 200],
     ['the edit with any hash', '"1-abc"', 200],
@@ -226,76 +168,6 @@ describe('If-Match', () => {
     expect(answer.status, answer.text).toBe(status)
   })
 
-  test('lets exactly one of two concurrent PATCHes succeed', async () => {
-    const { id } = await app.create()
-    const tag = tagOf(await app.call('GET', at(id)))
-    const answers = await Promise.all(
-      [1, 2, 3, 4].map((cpu) => app.call('PATCH', at(id), given({ 'if-match': tag }, { body: SPEC(cpu + 1) }))),
-    )
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412])
-    const won = answers.find(({ status }) => status === 200)!
-    expect(tagOf(await app.call('GET', at(id)))).toBe(tagOf(won))
-  })
-
-  test('is checked after role, shape and 404, and before the rules', async () => {
-    const { id } = await app.create(git())
-    await claimOne(plane, id)
-    const stale = { 'if-match': '"99"' }
-    const broken = { source_config: { resource_spec: { cpu: 'much' } } }
-    const against = { name: 'another' }
-    const patch = (body: object, rest: CallOptions = {}, which = id) =>
-      app.call('PATCH', at(which), given(stale, { body, ...rest }))
-    expect((await patch(broken, { key: app.keys.viewer })).status).toBe(403)
-    expect((await patch(broken)).status).toBe(422)
-    expect((await patch({}, {}, randomUUID())).status).toBe(404)
-    expect((await patch({}, { key: app.other.keys.admin })).status).toBe(404)
-    expect((await patch(against)).status).toBe(412)
-    await app.call('DELETE', at(id))
-    expect((await patch({})).status).toBe(412)
-  })
-
-  test('allows a repeat of a DELETE whose answer was lost', async () => {
-    const { id } = await app.create(git())
-    await claimOne(plane, id)
-    const headers = { 'if-match': tagOf(await app.call('GET', at(id))) }
-    expect((await app.call('DELETE', at(id), { headers })).status).toBe(204)
-    expect((await app.call('DELETE', at(id), { headers })).status).toBe(204)
-    // this would change something
-    expect((await app.call('DELETE', at(id), { headers, query: { force: true } })).status).toBe(412)
-  })
-
-  test('of a listener counts changes by callers, not its calls and reports', async () => {
-    const made = await app.call('POST', '/v2/listeners', { body: listenerBody() })
-    const path = `/v2/listeners/${made.body.id}`
-    const key = await listenerKey(app, { id: made.body.id, workspaceId: app.tenant.workspaceId })
-    await app.call('POST', `${path}/claims`, { key, body: { holder: randomUUID(), max: 1, version: '9' } })
-    expect((await app.call('GET', path)).body.last_seen_at).not.toBeNull()
-    const body = { compute_config: { k8s_namespaces: ['agents', 'more'] } }
-    const headers = { 'if-match': tagOf(made) }
-    const edited = await app.call('PATCH', path, { headers, body })
-    expect(edited.status, edited.text).toBe(200)
-    expect(editOf(edited)).toBeGreaterThan(editOf(made))
-    expect((await app.call('PATCH', path, { headers, body })).status).toBe(412)
-    expect((await app.call('DELETE', path, { headers })).status).toBe(412)
-    expect((await app.call('DELETE', path, given({ 'if-match': tagOf(edited) }))).status).toBe(204)
-  })
-
-  test('of an OAuth provider works with PATCH and DELETE; DELETE by force refuses it', async () => {
-    const provider = await storedProvider(app)
-    const token = await storedToken(app, { provider })
-    const path = `/v2/auth/providers/${provider.providerId}`
-    const first = await app.call('GET', path)
-    const headers = { 'if-match': tagOf(first) }
-    const edited = await app.call('PATCH', path, { headers, body: { name: 'New' } })
-    expect(tagOf(await app.call('GET', path))).toBe(tagOf(edited))
-    expect((await app.call('PATCH', path, { headers, body: { name: 'Newer' } })).status).toBe(412)
-    expect((await app.call('DELETE', path, { headers })).status).toBe(412)
-    expect((await app.call('DELETE', path, given({ 'if-match': tagOf(edited) }))).status).toBe(409)
-    const forced = await app.call('DELETE', path, given({ 'if-match': tagOf(edited) }, { query: { force: true } }))
-    expect(violations(forced)).toEqual(['query.force value_error'])
-    expect(await app.core.db.oAuthToken.count({ where: { id: token.id } })).toBe(1)
-  })
-
   test('counts edits by servers of the previous version, which only change updated_at', async () => {
     const { id } = await app.create()
     const before = await app.call('GET', at(id))
@@ -307,27 +179,12 @@ describe('If-Match', () => {
 })
 
 describe('An unsupported condition is refused', () => {
-  const NOWHERE = '11111111-1111-1111-1111-111111111111'
-  /** Keys by the operation's tag, if an admin's is not enough. */
-  const KEYS: Record<string, string> = {}
-  beforeAll(async () => {
-    KEYS['Data plane'] = await listenerKey(app, await listener(app))
-    KEYS.Builders = await builderKey(app)
-    KEYS.Agents = await agentKey(app, 'x')
-    KEYS.Workspaces = app.keys.organization
-  })
   test.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     'by %s',
-    async (_, { method, path, ifMatch, tag }) => {
-      const key = KEYS[tag]
+    async (_, operation) => {
+      const { method, ifMatch } = operation
       const headers = { 'if-match': '"1"', 'if-none-match': '"1"', 'if-unmodified-since': new Date().toUTCString() }
-      const url = path.replace('{agent_id}', 'x').replace(/\{\w+\}/g, NOWHERE)
-      const answer = await app.rest(method, url, {
-        headers,
-        tenant: app.tenant.workspaceId,
-        ...(key ? { key } : {}),
-        ...(method === 'GET' ? {} : { body: {} }),
-      })
+      const answer = await callAny(operation, { headers })
       const refused = violations(answer).filter((one) => one.startsWith('header'))
       const expected = ifMatch
         ? ['header.If-None-Match extra_forbidden']

@@ -1,27 +1,16 @@
 /** Streams of events over REST: server-sent events at the addresses of the pages. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { prefersStream } from '../../src/api/rest/framework/accept.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { testApp } from '../support/app.ts'
 import { openEvents, type SseClient } from '../support/sse.ts'
-import { bodies, type RestApp, restApp } from './support.ts'
+import { bodies, useRestApp } from './support.ts'
 
-let app: RestApp
-const open: SseClient[] = []
-beforeAll(async () => {
-  app = await restApp({ settings: { STREAMS_PER_WORKSPACE: '3' } })
-})
-afterAll(() => app.close())
-afterEach(() => {
-  for (const one of open.splice(0)) one.close()
-})
+const app = useRestApp(() => ({ settings: { STREAMS_PER_WORKSPACE: '3' } }))
 
-async function follow(path: string, headers: Record<string, string> = {}): Promise<SseClient> {
-  const client = await openEvents(app.url + path, { 'x-api-key': app.keys.viewer, ...headers })
-  open.push(client)
-  return client
-}
+const follow = (path: string, headers: Record<string, string> = {}) =>
+  openEvents(app.url + path, { 'x-api-key': app.keys.viewer, ...headers })
 
 /** A deployment whose revision is not deployed yet. */
 async function waiting() {

@@ -1,8 +1,11 @@
 /** Requests that no sane client sends are refused in the shape of every other error, never with a 500. */
 import { once } from 'node:events'
-import net from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import Fastify from 'fastify'
 import { describe, expect, test } from 'vitest'
+import { errorHandler } from '../../src/api/rest/framework/errors.ts'
+import { createLogger } from '../../src/app/logger.ts'
 import { bodies, set, useRestApp, violations } from './support.ts'
 
 const app = useRestApp()
@@ -105,4 +108,27 @@ describe('An unreadable request', () => {
     expect(head.toLowerCase()).toContain(`x-request-id: ${body.request_id}`)
     expect(body).toEqual({ detail: expect.any(String), code, request_id: expect.any(String) })
   })
+})
+
+test('a caller that disconnects in the middle of its body is no error of the server', async () => {
+  const lines: string[] = []
+  const server = Fastify()
+  server.setErrorHandler(errorHandler(createLogger('error', { write: (line: string) => void lines.push(line) })))
+  server.post('/', async () => null)
+  const answered = new Promise<number>((resolve) => {
+    server.addHook('onSend', async (_request, reply) => resolve(reply.statusCode))
+  })
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  try {
+    const socket = net.connect((server.server.address() as AddressInfo).port, '127.0.0.1')
+    const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100'
+    socket.write(`${head}\r\nExpect: 100-continue\r\n\r\n{`)
+    // `100 Continue`: the server has read the headers and waits for the body
+    await once(socket, 'data')
+    socket.destroy()
+    expect(await answered).toBe(400)
+    expect(lines).toEqual([])
+  } finally {
+    await server.close()
+  }
 })

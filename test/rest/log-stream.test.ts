@@ -3,39 +3,25 @@
  * (docs/deployments.md#logs).
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { writeLog } from '../support/log.ts'
-import { openEvents, type SseClient } from '../support/sse.ts'
-import { bodies, type RestApp, restApp, violations } from './support.ts'
+import { openEvents, subscribe } from '../support/sse.ts'
+import { bodies, useRestApp, violations } from './support.ts'
 
-let app: RestApp
+const app = useRestApp(() => ({ settings: { STREAMS_PER_WORKSPACE: '3' } }))
 let id: string
 let revisionId: string
-const open: SseClient[] = []
-beforeAll(async () => {
-  app = await restApp({ settings: { STREAMS_PER_WORKSPACE: '3' } })
-})
-afterAll(() => app.close())
 beforeEach(async () => {
   const made = await app.create(bodies.gitprovider(app.tenant.integrationId))
   id = made.id
   revisionId = made.latest_revision_id
 })
-afterEach(() => {
-  for (const one of open.splice(0)) one.close()
-})
 
 const path = () => `/v2/deployments/${id}/revisions/${revisionId}/logs`
 
-async function follow(
-  query: Record<string, string>,
-  headers: Record<string, string> = {},
-  at = path(),
-): Promise<SseClient> {
+function follow(query: Record<string, string>, headers: Record<string, string> = {}, at = path()) {
   const asked = new URLSearchParams({ type: 'deploy', follow: 'true', ...query })
-  const client = await openEvents(`${app.url}${at}?${asked}`, { 'x-api-key': app.keys.viewer, ...headers })
-  open.push(client)
-  return client
+  return openEvents(`${app.url}${at}?${asked}`, { 'x-api-key': app.keys.viewer, ...headers })
 }
 
 const write = (messages: readonly string[]) =>
@@ -143,16 +129,11 @@ test('a revoked key ends its streams', async () => {
 test('GraphQL sends the same lines, with the cursor of each', async () => {
   await write(['a', 'b', 'c'])
   const query = `subscription ($id: ID!, $after: String) { revisionLogs(revisionId: $id, type: deploy, last: 2, after: $after) { cursor message } }`
-  const subscribe = async (variables: object) => {
-    const asked = new URLSearchParams({ query, variables: JSON.stringify({ id: revisionId, ...variables }) })
-    const client = await openEvents(`${app.url}/graphql?${asked}`, { 'x-api-key': app.keys.viewer })
-    open.push(client)
-    return client
-  }
-  const events = await (await subscribe({})).take(2)
+  const follow = (variables: object) => subscribe(app, query, { id: revisionId, ...variables })
+  const events = await (await follow({})).take(2)
   const lines = events.map(({ data }) => data.data.revisionLogs)
   expect(lines.map(({ message }) => message)).toEqual(['b', 'c'])
   expect(events.map((event) => event.id)).toEqual(lines.map(({ cursor }) => cursor))
-  const on = await (await subscribe({ after: lines[0].cursor })).next()
+  const on = await (await follow({ after: lines[0].cursor })).next()
   expect(on!.data.data.revisionLogs.message).toBe('c')
 })

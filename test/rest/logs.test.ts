@@ -6,12 +6,11 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { MAX_LINE_BYTES } from '../../src/domain/logs/append.ts'
 import type { LogEntry } from '../../src/domain/protocol/protocol.ts'
 import { writeLog } from '../support/log.ts'
-import { bodies, useRestApp, violations } from './support.ts'
+import { bodies, NOWHERE, useRestApp, violations } from './support.ts'
 
 const app = useRestApp()
 let path: string
 let revisionId: string
-const NOWHERE = '11111111-1111-1111-1111-111111111111'
 
 beforeEach(async () => {
   const { id, latest_revision_id } = await app.create(bodies.gitprovider(app.tenant.integrationId))

@@ -3,27 +3,20 @@ import { rmSync } from 'node:fs'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createSourceAccess } from '../../src/app/source-access.ts'
-import { type RegistrySettings, registrySettings } from '../registry/support.ts'
-import { bodies, type RestApp, restApp } from './support.ts'
+import { registrySettings } from '../registry/support.ts'
+import { bodies, restApp, useRestApp } from './support.ts'
 
 const HOST = 'registry.example.com:5000'
-let settings: RegistrySettings
-let app: RestApp
+const { folder, ...settings } = registrySettings(`https://${HOST}`)
+const app = useRestApp(() => ({ settings }))
 // biome-ignore lint/suspicious/noExplicitAny: a checked answer
 let deployment: any
 let repository: string
-
 beforeAll(async () => {
-  settings = registrySettings(`https://${HOST}`)
-  const { folder: _, ...named } = settings
-  app = await restApp({ settings: named })
   deployment = await app.create()
   repository = `${app.tenant.workspaceId}/${deployment.id}`
 })
-afterAll(async () => {
-  await app.close()
-  rmSync(settings.folder, { recursive: true })
-})
+afterAll(() => rmSync(folder, { recursive: true }))
 
 const ask = (id = deployment.id, key = app.keys.deployer) =>
   app.call('POST', `/v2/deployments/${id}/push-token`, { key })
@@ -39,36 +32,6 @@ describe('A push token', () => {
     expect(accessOf(body.token)).toEqual(granted('pull', 'push'))
     const { exp, iat, aud } = decodeJwt(body.token)
     expect([exp! - iat!, aud]).toEqual([900, HOST])
-  })
-
-  test('is available in GraphQL too', async () => {
-    const mutation = `mutation ($id: ID!) { createPushToken(input: { deploymentId: $id }) {
-      __typename ... on CreatePushTokenSuccess { token registryUrl } } }`
-    const { data, text } = await app.gql(mutation, { id: deployment.id })
-    expect(data?.createPushToken.registryUrl, text).toBe(`${HOST}/${repository}`)
-    expect(accessOf(data.createPushToken.token)).toEqual(granted('pull', 'push'))
-  })
-
-  test('is refused for viewers, other tenants, and invalid ids', async () => {
-    expect((await ask(deployment.id, app.keys.viewer)).status).toBe(403)
-    expect((await ask(deployment.id, app.sibling.keys.admin)).status).toBe(404)
-    expect((await ask(deployment.id, app.other.keys.admin)).status).toBe(404)
-    expect((await ask('nonsense')).status).toBe(422)
-  })
-
-  test('is refused for other sources', async () => {
-    const other = await app.create(bodies.external_container())
-    const { status, body } = await ask(other.id)
-    expect(status).toBe(409)
-    expect(body.detail).toContain('Only for internal_container sources')
-  })
-
-  test('is refused for a deployment that is being deleted', async () => {
-    const gone = await app.create()
-    await app.core.db.deployment.update({ where: { id: gone.id }, data: { deletedAt: new Date() } })
-    const { status, body } = await ask(gone.id)
-    expect(status).toBe(409)
-    expect(body.detail).toContain('is being deleted')
   })
 
   test('needs a registry, and the refusal names the settings', async () => {

@@ -1,50 +1,16 @@
 /** docs/api-rules.md#errors: an unknown query parameter is refused, never ignored, because it may be a filter. */
-import { beforeAll, describe, expect, test } from 'vitest'
-import type { Operation } from '../../src/api/rest/framework/operation.ts'
+import { describe, expect, test } from 'vitest'
 import { operations } from '../../src/api/rest/operations.ts'
-import type { Role } from '../../src/generated/prisma/enums.ts'
-import { bodies, useRestApp, violations } from './support.ts'
-
-const NOWHERE = '11111111-1111-1111-1111-111111111111'
+import { bodies, NOWHERE, useAnyCall, useRestApp, violations } from './support.ts'
 
 const app = useRestApp()
-let listenerKey: string
-let agentKey: string
-let builderKey: string
-beforeAll(async () => {
-  const listener = await app.call('POST', '/v2/listeners', {
-    body: { compute_type: 'k8s', compute_id: 'c', compute_config: { k8s_namespaces: ['agents'] } },
-  })
-  listenerKey = await keyOf('listener', `listenerId: "${listener.body.id}"`)
-  agentKey = await keyOf('agent', 'agentId: "x"')
-  builderKey = await keyOf('builder', '')
-})
-
-async function keyOf(role: Role, whose: string): Promise<string> {
-  const { data } = await app.gql(
-    `mutation { createApiKey(input: { name: "k", role: ${role}, ${whose} }) { ... on CreateApiKeySuccess { key } } }`,
-  )
-  return data.createApiKey.key
-}
-
-/** A call that is refused for its shape at the latest. */
-const send = ({ method, path, tag }: Operation, query: string) => {
-  const keys: Record<string, string> = {
-    'Data plane': listenerKey,
-    Builders: builderKey,
-    Workspaces: app.keys.organization,
-  }
-  const key = path.includes('/providers/{provider_id}/access-token') ? agentKey : keys[tag]
-  const url = path.replace('{agent_id}', 'x').replace(/\{\w+\}/g, NOWHERE)
-  const tenant = app.tenant.workspaceId
-  return app.rest(method, `${url}?${query}`, { tenant, ...(key && { key }), ...(method !== 'GET' && { body: {} }) })
-}
+const callAny = useAnyCall(app)
 
 describe('every call refuses an unknown query parameter:', () => {
   test.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     '%s',
     async (_, operation) => {
-      const answer = await send(operation, 'agent_id=x&agent_id=y&limit[]=1&__proto__=z&=')
+      const answer = await callAny(operation, { query: '?agent_id=x&agent_id=y&limit[]=1&__proto__=z&=' })
       const refused = violations(answer).filter((violation) => violation.endsWith('extra_forbidden'))
       expect(refused).toEqual(
         expect.arrayContaining([

@@ -2,11 +2,10 @@
  * Deployments and revisions as only REST has them: details, comparison, pages and options. test/contract has their rules.
  */
 import { describe, expect, test } from 'vitest'
-import { bodies, putStatus, useRestApp, violations } from './support.ts'
+import { bodies, NOWHERE, putStatus, useRestApp, violations } from './support.ts'
 
 const app = useRestApp()
 
-const NOWHERE = '11111111-1111-1111-1111-111111111111'
 const git = () => app.create(bodies.gitprovider(app.tenant.integrationId))
 const list = (id: string, query = {}) => app.call('GET', `/v2/deployments/${id}/revisions`, { query })
 const revise = async (id: string) => (await app.call('POST', `/v2/deployments/${id}/revisions`, { body: {} })).body.id

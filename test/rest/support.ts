@@ -3,11 +3,13 @@
  * exactly the documented members.
  */
 import { randomUUID } from 'node:crypto'
-import { expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
+import type { Operation } from '../../src/api/rest/framework/operation.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { errorBody, validationErrorBody } from '../../src/api/rest/responses/errors.ts'
 import type { Core } from '../../src/domain/transaction/context.ts'
 import { type Answer, type TestApp, type TestAppOptions, testApp, useStarted } from '../support/app.ts'
+import { agentKey, builderKey, listener, listenerKey } from '../support/factories.ts'
 
 export interface CallOptions {
   /** An API key, or null for none; default: the admin of workspace A. */
@@ -53,6 +55,29 @@ export async function restApp(options?: TestAppOptions): Promise<RestApp> {
 
 /** One server for all tests of the file. */
 export const useRestApp = (options: () => TestAppOptions = () => ({})): RestApp => useStarted(() => restApp(options()))
+
+/** An id that nothing has. */
+export const NOWHERE = '11111111-1111-1111-1111-111111111111'
+
+/**
+ * A call of any operation, by a caller of the right kind, with ids of nothing and an empty body: it is refused for its
+ * shape at the latest.
+ */
+export function useAnyCall(app: RestApp) {
+  /** By the operation's tag, if an admin's is not enough. */
+  const keys: Record<string, string> = {}
+  beforeAll(async () => {
+    keys['Data plane'] = await listenerKey(app, await listener(app))
+    keys.Builders = await builderKey(app)
+    keys.Agents = await agentKey(app, 'x')
+    keys.Workspaces = app.keys.organization
+  })
+  return ({ method, path, tag }: Operation, { query = '', headers = {} }) =>
+    app.rest(method, path.replace('{agent_id}', 'x').replace(/\{\w+\}/g, NOWHERE) + query, {
+      ...{ key: keys[tag], tenant: app.tenant.workspaceId, headers },
+      ...(method !== 'GET' && { body: {} }),
+    })
+}
 
 /** Fails unless the document declares the answer with exactly its members. */
 function checkDocumented(method: string, path: string, { status, headers, body, text }: Answer): void {

@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/api/rest/operations.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
-import { issueSessionCode, openWithCode } from '../../src/domain/sessions/open.ts'
+import { snake } from '../../src/domain/parsing/naming.ts'
 import { agentKey, builderKey, listener, listenerKey } from '../support/factories.ts'
-import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
+import { oneOfEach, TYPE_OF } from '../support/one-of-each.ts'
 import { bodies, putStatus, useRestApp } from './support.ts'
 
 const app = useRestApp()
@@ -20,6 +20,8 @@ let BODY: Record<string, unknown>
 let KEYS: Record<string, Record<'sibling' | 'other', string>>
 /** A name that each tenant has independently. */
 const AGENT = 'support-bot'
+/** A name that is in no answer by accident. */
+const PROVIDER = 'provider-of-ours'
 
 /** Operations on a provider of the whole organization that has a token of this tenant. */
 const OF_THE_ORGANIZATION: Record<string, number> = {
@@ -40,19 +42,12 @@ const REFUSED: Record<string, number> = {
 }
 
 beforeAll(async () => {
-  const mine = bodies.gitprovider(app.tenant.integrationId)
-  const deployment = await app.create(mine)
-  await putStatus(app.core, deployment.latest_revision_id, 'DEPLOYED')
+  const ids = await oneOfEach(app, { ofOrganization: PROVIDER, agent: AGENT })
+  const { Deployment: deployment_id, Revision: revision_id } = ids
+  await putStatus(app.core, revision_id, 'DEPLOYED')
   await app.core.db.logLine.create({
-    data: {
-      deploymentId: deployment.id,
-      revisionId: deployment.latest_revision_id,
-      type: 'build',
-      attempt: 1,
-      message: 'ours',
-    },
+    data: { deploymentId: deployment_id, revisionId: revision_id, type: 'build', attempt: 1, message: 'ours' },
   })
-  const cluster = await listener(app, { computeId: 'cluster' })
   const keyOf = async (stranger: 'sibling' | 'other') => {
     const own = await listener(app, { workspaceId: app[stranger].workspaceId })
     return listenerKey(app, own, app[stranger])
@@ -62,33 +57,18 @@ beforeAll(async () => {
     Builders: { sibling: await builderKey(app, app.sibling), other: await builderKey(app, app.other) },
     Agents: { sibling: await agentKey(app, AGENT, app.sibling), other: await agentKey(app, AGENT, app.other) },
   }
-  const provider = await storedProvider(app)
-  const token = await storedToken(app, { provider, key: app.keys.admin })
-  const { organizationId, workspaceId } = app.tenant
-  const grant = { kind: 'command_line', organizationId, workspaceId } as const
-  const code = await issueSessionCode(app.core, grant, { seconds: 60 })
-  const session = await openWithCode(app.core, code, [])
   VALUES = {
-    session_id: session.row.id,
-    listener_id: cluster.id,
+    ...Object.fromEntries(Object.entries(TYPE_OF).map(([name, type]) => [snake(name), ids[type]])),
+    provider: PROVIDER,
     claim_id: randomUUID(),
-    deployment_id: deployment.id,
-    revision_id: deployment.latest_revision_id,
-    from: deployment.latest_revision_id,
-    to: deployment.latest_revision_id,
-    deployment_ids: deployment.id,
-    integration_id: app.tenant.integrationId,
+    deployment_ids: deployment_id,
     type: 'build',
-    provider_id: provider.providerId,
-    token_id: token.id,
-    connection_id: (await storedConnection(app, token, AGENT)).id,
-    auth_id: (await storedAuthorization(app, token)).id,
-    agent_id: AGENT,
-    user_id: token.subject,
+    provider_id: PROVIDER,
+    user_id: (await app.context(app.keys.admin)).actor.subject,
     name: 'OUR_TOKEN',
   }
   BODY = {
-    ...mine,
+    ...bodies.gitprovider(app.tenant.integrationId),
     name: 'stolen',
     compute_type: 'k8s',
     compute_id: 'cluster',
@@ -98,9 +78,9 @@ beforeAll(async () => {
     step_id: randomUUID(),
     outcome: 'succeeded',
     attempt: 1,
-    revision_id: deployment.latest_revision_id,
-    oauth_token_id: token.id,
-    provider: provider.providerId,
+    revision_id,
+    oauth_token_id: ids.OAuthToken,
+    provider: PROVIDER,
     provider_id: 'theirs',
     scopes: ['read'],
     client_id: 'theirs',
@@ -167,7 +147,7 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
       expect(await snapshot()).toEqual(before)
       if (answer.status === 404) return
       if (REFUSED[id]) return expect(answer.status, answer.text).toBe(REFUSED[id])
-      const { provider_id: shared, agent_id: _agent, type: _type, ...ours } = VALUES
+      const { provider_id: shared, provider: _, agent_id: _agent, type: _type, ...ours } = VALUES
       if (stranger === 'sibling' && OF_THE_ORGANIZATION[id]) {
         for (const text of Object.values(ours)) expect(answer.text).not.toContain(text)
         return expect(answer.status, answer.text).toBe(OF_THE_ORGANIZATION[id])

@@ -63,28 +63,6 @@ describe('credentials', () => {
       else expect([viewer.status, viewer.body.code]).toEqual([403, 'FORBIDDEN'])
     },
   )
-
-  test('a key is also accepted as a bearer token', async () => {
-    const headers = { authorization: `Bearer ${app.keys.viewer}` }
-    expect((await app.call('GET', '/v2/deployments', { key: null, headers })).status).toBe(200)
-  })
-
-  test('a key of the organization needs X-Tenant-Id', async () => {
-    const key = app.keys.organization
-    const answer = await app.call('GET', '/v2/deployments', { key })
-    expect([answer.status, answer.body.detail]).toEqual([
-      403,
-      "This API key is org-scoped and requires workspace specification. Please provide the 'X-Tenant-Id' header.",
-    ])
-    const headers = { 'x-tenant-id': app.sibling.workspaceId }
-    expect((await app.call('GET', '/v2/deployments', { key, headers })).status).toBe(200)
-  })
-
-  test('a workspace that is not the key’s is 403; an invalid id is 422', async () => {
-    const asked = (id: string) => app.call('GET', '/v2/deployments', { headers: { 'x-tenant-id': id } })
-    expect((await asked(app.sibling.workspaceId)).status).toBe(403)
-    expect(violations(await asked('nope'))).toEqual(['header.X-Tenant-Id uuid_parsing'])
-  })
 })
 
 describe('bodies', () => {

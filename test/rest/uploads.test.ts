@@ -8,22 +8,17 @@ import { Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createSourceAccess } from '../../src/app/source-access.ts'
 import { removeUploads } from '../../src/domain/sources/uploads.ts'
-import { bodies, putStatus, type RestApp, restApp } from './support.ts'
+import { bodies, putStatus, useRestApp } from './support.ts'
 
 const TARBALL = gzipSync('as good as a tarball')
 const FIELD = 'body.source_revision_config.source_tarball_path'
 const lines: string[] = []
-let app: RestApp
-
-beforeAll(async () => {
-  // including the requests
-  const log = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) })
-  app = await restApp({ overrides: { log } })
-})
-afterAll(() => app.close())
+// including the requests
+const log = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) })
+const app = useRestApp(() => ({ overrides: { log } }))
 
 /** A local address, even if the server has another public one. */
 async function newUpload(deploymentId: string): Promise<{ url: string; path: string }> {
@@ -96,35 +91,6 @@ test('the older path returns an address too', async () => {
   const { status, body } = await app.call('POST', `/deployments/${await source()}/upload-url`)
   expect(status).toBe(200)
   expect((await put(body.upload_url, TARBALL)).status).toBe(200)
-})
-
-test('GraphQL returns an address too', async () => {
-  const { data } = await app.gql(
-    'mutation ($id: ID!) { createUploadUrl(input: { deploymentId: $id }) { ... on CreateUploadUrlSuccess { uploadUrl objectPath } } }',
-    { id: await source() },
-  )
-  expect((await put(data.createUploadUrl.uploadUrl, TARBALL)).body.object_path).toBe(data.createUploadUrl.objectPath)
-})
-
-test('a viewer gets no address, a caller without a key does, and another tenant does not see the deployment', async () => {
-  const target = `/v2/deployments/${await source()}/upload-url`
-  for (const [key, status] of [
-    [app.keys.viewer, 403],
-    [null, 401],
-    [app.sibling.keys.admin, 404],
-    [app.other.keys.admin, 404],
-  ] as const)
-    expect((await app.call('POST', target, { key })).status).toBe(status)
-  expect((await app.call('POST', '/v2/deployments/no-uuid/upload-url')).status).toBe(422)
-})
-
-test('only internal_source deployments accept uploads, and none that is being deleted', async () => {
-  const { id } = await app.create(bodies.internal_container())
-  const refused = await app.call('POST', `/v2/deployments/${id}/upload-url`)
-  expect([refused.status, refused.body.detail]).toEqual([409, expect.stringContaining('internal_container')])
-  const deleted = await source()
-  await app.core.db.deployment.update({ where: { id: deleted }, data: { deletedAt: new Date() } })
-  expect((await app.call('POST', `/v2/deployments/${deleted}/upload-url`)).status).toBe(409)
 })
 
 test('an altered or expired address is refused', async () => {

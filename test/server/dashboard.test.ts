@@ -1,13 +1,9 @@
 /** How a server serves the dashboard: its paths, its policy, its caching, and the size of the first load. */
 import http from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 const page = (path: string, headers: Record<string, string> = {}) =>
   fetch(app.url + path, { headers: { accept: 'text/html,*/*', ...headers } })

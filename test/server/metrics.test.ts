@@ -1,22 +1,18 @@
 /** /metrics for operators; the alert rules and the dashboard in docs/ use existing metrics. */
 import { readFileSync } from 'node:fs'
 import { loadYaml } from '@kubernetes/client-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { createRevision } from '../../src/domain/deployments/update.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import { type LoadSample, Overload } from '../../src/platform/async/overload.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { useApp } from '../support/app.ts'
 import { asAdmin } from '../support/database.ts'
 import { gitDeployment } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp({ settings: { RATE_LIMIT: '1', RATE_LIMIT_BURST: '2' } })
-})
-afterAll(() => app.close())
+const app = useApp(() => ({ settings: { RATE_LIMIT: '1', RATE_LIMIT_BURST: '2' } }))
 
 /** A sample's value, by name and labels as written. */
 async function metric(name: string): Promise<number> {

@@ -1,19 +1,17 @@
 /** The URL that opens the dashboard signed in. Only a terminal and the command line print it. */
 import { spawn, spawnSync } from 'node:child_process'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { useApp } from '../support/app.ts'
 import { cli, ROOT, run } from '../support/process.ts'
 import { asPage, openSession, signIn } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-let app: TestApp
+const app = useApp()
 let env: Record<string, string>
 beforeAll(async () => {
-  app = await testApp()
   env = { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: app.secretsKeys, WORKER: 'off' }
 })
-afterAll(() => app.close())
 
 const ADDRESS = /^http:\/\/127\.0\.0\.1:\d+\/sign-in#code=([\w-]{43})$/m
 const here = () => ['--organization-id', app.tenant.organizationId]

@@ -1,21 +1,13 @@
 /** How sessions end, who may see and end them, and what they never show. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import { issueSessionCode } from '../../src/domain/sessions/open.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { newKey, type TestApp, testApp, useApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 import { asPage, type Browser, signIn } from './support.ts'
 
-let app: TestApp
-let beside: TestApp
-beforeAll(async () => {
-  app = await testApp()
-  beside = await testApp({ beside: app })
-})
-afterAll(async () => {
-  await beside.close()
-  await app.close()
-})
+const app = useApp()
+const beside = useApp(() => ({ beside: app }))
 
 const statusOn = async (on: TestApp, page: Browser) => (await on.rest('GET', '/v2/deployments', asPage(page))).status
 const own = async (how: object = {}) => {
@@ -207,4 +199,34 @@ test('the last use of a session and of its key is recorded', async () => {
       return [key.lastUsedAt! > before, key.sessions[0]!.lastUsedAt! > before]
     })
     .toEqual([true, true])
+})
+
+const withSecret = async () => (await gitDeployment(app, { secrets: [{ name: 'TOKEN', value: 'the-value' }] })).id
+
+const of = (api_key: string) => signIn(app, { api_key })
+
+test('a change over a session answers masks, also to an admin, and its event names the subject', async () => {
+  const id = await withSecret()
+  const session = await of(app.keys.admin)
+  const body = { set: [{ name: 'NEW', value: 'another-value' }] }
+  const answer = await app.rest('PATCH', `/v2/deployments/${id}/secrets`, { ...asPage(session), body })
+  expect(answer.status).toBe(200)
+  expect(answer.body.secrets.map(({ name }: { name: string }) => name)).toEqual(['TOKEN', 'NEW'])
+  expect(answer.text).not.toMatch(/the-value|another-value/)
+  const list = await app.rest('GET', `/v2/deployments/${id}/secrets`, asPage(session))
+  expect(list.body.resources[1]).toMatchObject({ name: 'NEW', set_by: { kind: 'api_key' } })
+})
+
+test('a session reveals one value only to a caller who may read values', async () => {
+  const id = await withSecret()
+  const reveal = async (key: string) =>
+    app.rest('POST', `/v2/deployments/${id}/secrets/TOKEN/reveal`, asPage(await of(key)))
+  const answer = await reveal(app.keys.secretsReader)
+  expect([answer.status, answer.body]).toEqual([200, { name: 'TOKEN', value: 'the-value' }])
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect((await reveal(app.keys.deployer)).status).toBe(403)
+  expect((await reveal(app.sibling.keys.admin)).status).toBe(404)
+  const { text } = await app.rest('GET', `/v2/deployments/${id}/events`)
+  expect(text).toContain('secret.revealed')
+  expect(text).not.toContain('the-value')
 })

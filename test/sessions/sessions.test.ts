@@ -1,16 +1,13 @@
 /** Sessions (docs/api-rules.md#sessions): two halves, only for the server's own pages, with the rights and lifetime of a key. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { beforeAll, describe, expect, test } from 'vitest'
 import { issueSessionCode } from '../../src/domain/sessions/open.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { newKey, testApp, useApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { listener } from '../support/factories.ts'
 import { asPage, type Browser, openSession, signIn } from './support.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp({ settings: { ADDRESS_RATE_LIMIT: '0' } })
-})
-afterAll(() => app.close())
+const app = useApp(() => ({ settings: { ADDRESS_RATE_LIMIT: '0' } }))
 
 const status = async (headers: Record<string, string>) =>
   (await app.rest('GET', '/v2/deployments', { key: null, headers })).status

@@ -6,18 +6,16 @@ import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { AppProxy } from '../../src/dataplane/process/supervisor/network/proxy.ts'
-import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { newKey, useApp } from '../support/app.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Browser, signIn } from './support.ts'
 
 const FRIEND = 'https://friend.example.com'
-let app: TestApp
+const app = useApp(() => ({ settings: { CORS_ORIGINS: FRIEND } }))
 let page: Browser
 beforeAll(async () => {
-  app = await testApp({ settings: { CORS_ORIGINS: FRIEND } })
   page = await signIn(app, { api_key: app.keys.deployer })
 })
-afterAll(() => app.close())
 
 describe('on a WebSocket', () => {
   const address = () => `${app.url.replace('http', 'ws')}/graphql`

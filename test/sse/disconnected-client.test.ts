@@ -1,14 +1,10 @@
 /** Clients that disconnect before their stream has begun leave nothing behind. */
 import http from 'node:http'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await testApp()
-})
-afterAll(() => app.close())
+const app = useApp()
 
 test.each([
   ['GraphQL', '/graphql?query=subscription{revisionStatusChanged{revision{id}}}'],

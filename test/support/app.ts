@@ -97,7 +97,7 @@ export interface TestAppOptions {
 /** One server for all tests of the file. Its members are there when the first test or later `beforeAll` runs. */
 export const useApp = (options: () => TestAppOptions = () => ({})): TestApp => useStarted(() => testApp(options()))
 
-/** Starts something before the tests of a file and closes it after them. */
+/** Starts something before the tests of a file and closes it after them. Returns a shallow copy of it. */
 export function useStarted<T extends { close(): Promise<void> }>(start: () => Promise<T>): T {
   const started = {} as T
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 /** A scripted holder: claims and completes through the real protocol, when the test says so. */
 import { randomUUID } from 'node:crypto'
-import type { Claim, CompleteRequest, ControlPlane, Step } from '../../src/domain/protocol/protocol.ts'
+import type { Claim, CompleteRequest, ControlPlane, HeartbeatItem, Step } from '../../src/domain/protocol/protocol.ts'
 
 /** The report of a successful worker for each kind of step. */
 export function successOf(step: Step): Partial<CompleteRequest> {
@@ -19,14 +19,24 @@ export async function claimOne(plane: ControlPlane, deploymentId: string, leaseS
   return mine
 }
 
-export function succeed(plane: ControlPlane, claim: Claim, step: Step) {
-  return plane.complete({
-    claimId: claim.claimId,
-    token: claim.token,
-    stepId: step.id,
-    outcome: 'succeeded',
-    ...successOf(step),
-  })
+type Held = Pick<Claim, 'claimId' | 'token'>
+
+/** Reports the end of a step. */
+export const report = (
+  plane: ControlPlane,
+  { claimId, token }: Held,
+  step: Pick<Step, 'id'>,
+  outcome: CompleteRequest['outcome'],
+  more: Partial<CompleteRequest> = {},
+) => plane.complete({ claimId, token, stepId: step.id, outcome, ...more })
+
+export const succeed = (plane: ControlPlane, claim: Held, step: Step) =>
+  report(plane, claim, step, 'succeeded', successOf(step))
+
+/** The answer to a heartbeat of one claim. */
+export async function beat(plane: ControlPlane, { claimId, token }: Held, more: Partial<HeartbeatItem> = {}) {
+  const [answer] = await plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId, token, ...more }] })
+  return answer!
 }
 
 /** Completes every step of a claim with success until there is none. Returns the kinds of the steps. */

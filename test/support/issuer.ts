@@ -1,9 +1,8 @@
 /** A real OpenID provider on a free port that issues JWT access tokens for our audience to its client. */
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair } from 'jose'
 // @ts-expect-error the package has no types, and these few lines need none
 import Provider from 'oidc-provider'
+import { startHttp } from './web-server.ts'
 
 export const AUDIENCE = 'urn:pilothouse:test'
 
@@ -18,9 +17,8 @@ export interface Issuer {
 }
 
 export async function startIssuer(): Promise<Issuer> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const http = await startHttp((request, response) => handle(request, response))
+  const url = http.origin
   const keyId = `key-${Math.random().toString(36).slice(2)}`
   const { privateKey } = await generateKeyPair('ES256', { extractable: true })
   // the claims of the next token
@@ -62,7 +60,7 @@ export async function startIssuer(): Promise<Issuer> {
       },
     },
   })
-  server.on('request', provider.callback())
+  const handle = provider.callback()
   return {
     url,
     jwksUrl: `${url}/jwks`,
@@ -79,11 +77,6 @@ export async function startIssuer(): Promise<Issuer> {
       if (!body.access_token) throw new Error(`the provider issued no token: ${JSON.stringify(body)}`)
       return body.access_token
     },
-    close: () => closeServer(server),
+    close: http.close,
   }
-}
-
-async function closeServer(server: Server): Promise<void> {
-  server.closeAllConnections()
-  await new Promise((resolve) => server.close(resolve))
 }

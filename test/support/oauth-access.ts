@@ -1,5 +1,5 @@
 /** A client at a test provider, and a person who goes through its flow. */
-import type { OAuthClient, ProviderAccess, TokenSet } from '../../src/domain/ports/oauth-client.ts'
+import type { OAuthClient, OAuthFailure, ProviderAccess, TokenSet } from '../../src/domain/ports/oauth-client.ts'
 import type { ClientAuth, OAuthServer } from './oauth-server.ts'
 
 export const REDIRECT_URI = 'https://pilothouse.test/v2/auth/callback/acme'
@@ -63,3 +63,13 @@ export async function tokensOf(
   if (tokens.refreshToken === null) throw new Error('the provider issued no refresh token')
   return { ...tokens, refreshToken: tokens.refreshToken }
 }
+
+/** The failure of a call that must fail. */
+export const failureOf = (call: Promise<unknown>): Promise<OAuthFailure> =>
+  call.then(
+    () => Promise.reject(new Error('it went well')),
+    (error) => error,
+  )
+
+/** An id_token with these claims. Its signature is not checked. */
+export const idToken = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`

@@ -3,10 +3,11 @@
  * token endpoint can be disturbed.
  */
 import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import { type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { INSPECTOR, interact, type Options, openProvider, type Stored } from './oauth-provider.ts'
+import { startHttp } from './web-server.ts'
 
 export interface OAuthServer {
   /** Its issuer. */
@@ -67,15 +68,14 @@ interface TokenRequest {
 
 /** Scopes: openid email profile offline_access read write. E-mail addresses: `${account}@example.com`. */
 export async function startOAuthServer(options: Options = {}): Promise<OAuthServer> {
-  const front = await listening(createServer())
-  // the front that disturbs the token endpoint; clients only know its address
-  const back = await listening(createServer())
-  const url = origin(front)
+  // the front disturbs the token endpoint; clients only know its address
+  const front = await startHttp(serve)
+  const back = await startHttp((req, res) => handle(req, res))
+  const url = front.origin
   const store = new Map<string, Stored>()
   const pkceRequired = new Set<string>()
   const provider = await openProvider(url, options, store, pkceRequired)
-  const handle = provider.callback()
-  back.on('request', handle)
+  const handle: (req: IncomingMessage, res: ServerResponse) => unknown = provider.callback()
 
   const paths: string[] = []
   const tokenRequests: TokenRequest[] = []
@@ -97,20 +97,18 @@ export async function startOAuthServer(options: Options = {}): Promise<OAuthServ
       res.writeHead(answer.status, answer.headers).end(answer.body)
       return
     }
-    const answer = await pass(back, req, body)
+    const answer = await pass(back.server, req, body)
     seen.status = answer.status
     if (what === 'reset') req.socket.resetAndDestroy()
     else res.writeHead(answer.status, answer.headers).end(answer.body)
   }
 
-  front.on('request', (req: IncomingMessage, res: ServerResponse) => {
+  function serve(req: IncomingMessage, res: ServerResponse) {
     const path = new URL(req.url ?? '/', url).pathname
     paths.push(path)
-    const done = (error: unknown) => res.writeHead(500).end(String(error))
-    if (path === '/token') token(req, res).catch(done)
-    else if (path.startsWith('/interaction/')) interact(provider, req, res).catch(done)
-    else handle(req, res)
-  })
+    if (path === '/token') return token(req, res)
+    return path.startsWith('/interaction/') ? interact(provider, req, res) : handle(req, res)
+  }
 
   return {
     url,
@@ -161,8 +159,7 @@ export async function startOAuthServer(options: Options = {}): Promise<OAuthServ
       for (const [key, { payload }] of store) if (key.startsWith('AuthorizationCode:')) payload.exp = 1
     },
     async close() {
-      for (const server of [front, back]) server.closeAllConnections()
-      await Promise.all([front, back].map((server) => new Promise((resolve) => server.close(resolve))))
+      await Promise.all([front.close(), back.close()])
     },
   }
 }
@@ -231,13 +228,4 @@ function pass(back: Server, req: IncomingMessage, body: Buffer): Promise<Answer>
     passed.on('error', reject)
     passed.end(body)
   })
-}
-
-async function listening(server: Server): Promise<Server> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return server
-}
-
-function origin(server: Server): string {
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

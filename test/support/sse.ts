@@ -1,4 +1,6 @@
 /** A test client of server-sent events that records them. */
+import { onTestFinished } from 'vitest'
+import type { TestApp } from './app.ts'
 
 interface SseEvent {
   id: string | null
@@ -21,9 +23,19 @@ export interface SseClient {
   close(): void
 }
 
-export async function openEvents(url: string, headers: Record<string, string>): Promise<SseClient> {
+/** Closed at the end of the test. `body`: sent by POST. */
+export async function openEvents(
+  url: string,
+  headers: Record<string, string>,
+  body: object | null = null,
+): Promise<SseClient> {
   const gone = new AbortController()
-  const response = await fetch(url, { headers: { accept: 'text/event-stream', ...headers }, signal: gone.signal })
+  onTestFinished(() => gone.abort())
+  const response = await fetch(url, {
+    headers: { accept: 'text/event-stream', ...(body && { 'content-type': 'application/json' }), ...headers },
+    signal: gone.signal,
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+  })
   const events = response.headers.get('content-type')?.startsWith('text/event-stream')
     ? eventsOf(response)
     : (async function* () {})()
@@ -51,6 +63,18 @@ export async function openEvents(url: string, headers: Record<string, string>): 
     json: () => response.json(),
     close: () => gone.abort(),
   }
+}
+
+/** A GraphQL subscription, by default of a viewer and by POST. */
+export function subscribe(
+  { url, keys }: Pick<TestApp, 'url' | 'keys'>,
+  query: string,
+  variables: object,
+  { key = keys.viewer, method = 'POST', headers = {} } = {},
+): Promise<SseClient> {
+  const params = new URLSearchParams({ query, variables: JSON.stringify(variables) })
+  const [target, body] = method === 'GET' ? [`?${params}`, null] : ['', { query, variables }]
+  return openEvents(`${url}/graphql${target}`, { 'x-api-key': key, ...headers }, body)
 }
 
 /** Blocks with data; an id alone applies to the next one, as in clients. */

@@ -1,52 +1,9 @@
-/** API keys and tags, which only GraphQL has. */
+/** Tags, which only GraphQL sets. */
 import { describe, expect, test } from 'vitest'
 import { useApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 
 const app = useApp()
-
-const CREATE_KEY = `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { __typename
-  ... on CreateApiKeySuccess { key apiKey { id name role prefix secretsRead organizationWide expiresAt revokedAt } }
-  ... on Error { code message } ... on ValidationError { issues { path code } } } }`
-
-describe('API keys', () => {
-  test('work until they are revoked, and their text is never shown again', async () => {
-    const input = { name: 'ci', role: 'deployer', expiresAt: '2999-01-01T00:00:00Z' }
-    const { key, apiKey } = (await app.gql(CREATE_KEY, { input })).data.createApiKey
-    expect(apiKey).toMatchObject({ name: 'ci', role: 'deployer', secretsRead: false, revokedAt: null })
-    expect(apiKey.expiresAt).toBe('2999-01-01T00:00:00.000Z')
-    expect(key.startsWith(apiKey.prefix)).toBe(true)
-    expect((await app.gql('{ viewer { subject } }', {}, { key })).data.viewer.subject).toBe(apiKey.id)
-
-    const list = await app.gql(
-      '{ apiKeys(first: 1) { totalCount nodes { id name lastUsedAt } pageInfo { hasNextPage } } }',
-    )
-    expect(list.data.apiKeys.nodes).toMatchObject([{ id: apiKey.id, name: 'ci' }])
-    expect(list.text).not.toContain(key)
-
-    const revoke = `mutation ($id: ID!) { revokeApiKey(input: { apiKeyId: $id }) {
-      ... on RevokeApiKeySuccess { apiKey { revokedAt } } ... on Error { code } } }`
-    const { data } = await app.gql(revoke, { id: apiKey.id })
-    expect(data.revokeApiKey.apiKey.revokedAt).not.toBeNull()
-    expect((await app.gql('{ viewer { subject } }', {}, { key })).status).toBe(401)
-  })
-
-  test('are for admins', async () => {
-    const key = app.keys.deployer
-    const created = await app.gql(CREATE_KEY, { input: { name: 'x', role: 'admin' } }, { key })
-    expect(created.data.createApiKey).toMatchObject({ __typename: 'ForbiddenError', code: 'FORBIDDEN' })
-    expect((await app.gql('{ apiKeys { totalCount } }', {}, { key })).errors?.[0].extensions.code).toBe('FORBIDDEN')
-  })
-
-  test('with an empty name, a missing agent or an expiry in the past are rejected with the input paths', async () => {
-    const issues = async (input: object) => (await app.gql(CREATE_KEY, { input })).data.createApiKey.issues
-    expect(await issues({ name: '', role: 'viewer' })).toEqual([{ path: ['input', 'name'], code: 'string_too_short' }])
-    expect(await issues({ name: 'x', role: 'agent' })).toEqual([{ path: ['input', 'agentId'], code: 'missing' }])
-    expect(await issues({ name: 'x', role: 'viewer', expiresAt: '2001-01-01T00:00:00Z' })).toEqual([
-      { path: ['input', 'expiresAt'], code: 'value_error' },
-    ])
-  })
-})
 
 describe('tags', () => {
   const SET = `mutation ($id: ID!, $tags: [DeploymentTagInput!]!) {
