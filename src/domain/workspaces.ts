@@ -111,7 +111,7 @@ export async function bootstrap(core: Core, key: FirstKey): Promise<Bootstrapped
     })
     if (made) return made
   }
-  if (key.text !== undefined && !(await isStoredKey(core.db, key.text)))
+  if (key.text !== undefined && (await core.db.apiKey.count({ where: { hash: hashKey(key.text) } })) === 0)
     core.log.warn({}, 'CONTROL_PLANE_API_KEY is ignored: this database already has other keys')
   return { generatedKey: null }
 }
@@ -119,12 +119,6 @@ export async function bootstrap(core: Core, key: FirstKey): Promise<Bootstrapped
 async function isEmpty(sql: Sql): Promise<boolean> {
   const [{ empty }] = await sql.$queryRaw<[{ empty: boolean }]>`SELECT NOT EXISTS (SELECT FROM organizations) AS empty`
   return empty
-}
-
-async function isStoredKey(sql: Sql, apiKey: string): Promise<boolean> {
-  const [{ known }] = await sql.$queryRaw<[{ known: boolean }]>`
-    SELECT EXISTS (SELECT FROM api_keys WHERE hash = ${hashKey(apiKey)}) AS known`
-  return known
 }
 
 async function createFirstOrganization(core: Core, tx: Tx, key: FirstKey): Promise<Bootstrapped> {

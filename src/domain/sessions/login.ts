@@ -58,17 +58,13 @@ export function newLogin(now: Date): LoginSecrets {
   return { state: `${randomToken()}.${now.getTime().toString(36)}`, nonce: randomToken(), codeVerifier: randomToken() }
 }
 
-type SealingContext = Pick<Core, 'keyring' | 'clock'>
-
 const sealContext = (state: string) => `sessions.login:${state}`
 
-function sealLogin({ keyring }: SealingContext, { state, nonce, codeVerifier }: LoginSecrets): string {
-  return seal(keyring, sealContext(state), JSON.stringify({ nonce, codeVerifier }))
-}
-
 /** `sealed`: the browser's cookies for this state, possibly also forged ones. Throws LoginError. */
-function openLogin({ keyring, clock }: SealingContext, state: string, sealed: readonly string[]): LoginSecrets {
-  if (clock().getTime() - createdAtMs(state) > LOGIN_SECONDS * 1000) throw new LoginError('expired')
+function openLogin({ keyring, clock }: Core, state: string, sealed: readonly string[]): LoginSecrets {
+  // the creation time that the state claims, verified by the seal
+  const createdAtMs = Number.parseInt(state.split('.')[1] ?? '', 36)
+  if (clock().getTime() - createdAtMs > LOGIN_SECONDS * 1000) throw new LoginError('expired')
   for (const one of sealed)
     try {
       return { state, ...JSON.parse(unseal(keyring, sealContext(state), one)) }
@@ -76,12 +72,6 @@ function openLogin({ keyring, clock }: SealingContext, state: string, sealed: re
       // not sealed by this server for this state
     }
   throw new LoginError('state_mismatch')
-}
-
-/** The creation time that the state claims, verified by the seal; infinite if it claims none. */
-function createdAtMs(state: string): number {
-  const at = Number.parseInt(state.split('.')[1] ?? '', 36)
-  return Number.isSafeInteger(at) ? at : Number.POSITIVE_INFINITY
 }
 
 /** Redirect URI, below PUBLIC_URL. */
@@ -99,7 +89,8 @@ export async function beginLogin(core: Core): Promise<BegunLogin> {
   if (!core.login) throw new LoginError('not_configured')
   const login = newLogin(core.clock())
   const url = await core.login.authorizationUrl(core.publicUrl() + CALLBACK_PATH, login).catch(throwLoginError)
-  return { url, state: login.state, sealed: sealLogin(core, login) }
+  const { state, ...secrets } = login
+  return { url, state, sealed: seal(core.keyring, sealContext(state), JSON.stringify(secrets)) }
 }
 
 /** Short, because the page exchanges the code as soon as it loads. */

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { KeyRing } from '../crypto/keyring.ts'
 import { ConflictError, DomainError, ForbiddenError, ValidationError } from '../errors/errors.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
-import { MAX_TARBALL_BYTES, type Received, type StoredObject } from '../ports/tarball-storage.ts'
+import { MAX_TARBALL_BYTES, type StoredObject } from '../ports/tarball-storage.ts'
 import { lockDeployment, refuseDeleted, toDelete, toDeleteOrSkip } from '../repositories/locks.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { Core, RequestContext, Tx } from '../transaction/context.ts'
@@ -70,10 +70,19 @@ export interface UploadRequest {
 export async function receiveUpload(core: Core, request: UploadRequest): Promise<StoredObject> {
   requireSignature(core, request)
   if ((request.length ?? 0) > MAX_TARBALL_BYTES) throw tooLarge()
-  await requireAwaited(core, request.objectPath)
-  const received = await core.tarballs.receive!(requireGzip(request.chunks), request.objectPath)
+  const { objectPath } = request
+  // before the body is read, so a client does not send a body that is rejected
+  const where = { objectPath, removedAt: null, deployment: { deletedAt: null } }
+  requireReplaceable(await core.db.upload.findFirst({ where, select: { usedAt: true } }))
+  const received = await core.tarballs.receive!(requireGzip(request.chunks), objectPath)
   try {
-    await storeReceived(core, request.objectPath, received)
+    // the lock keeps a revision from using a tarball that is being replaced
+    await core.db.$transaction(async (sql) => {
+      const [upload] = await sql.$queryRaw<{ usedAt: Date | null }[]>`
+        SELECT used_at AS "usedAt" FROM uploads WHERE object_path = ${objectPath} AND removed_at IS NULL ${toDelete('uploads')}`
+      requireReplaceable(upload ?? null)
+      await received.keep()
+    })
   } catch (error) {
     await received.discard()
     throw error
@@ -87,26 +96,6 @@ function requireSignature(core: Core, { objectPath, expires, signature }: Upload
     throw new ForbiddenError('The signature of this address is not valid: use the upload_url exactly as it was given.')
   if (until * 1000 <= core.clock().getTime())
     throw new ForbiddenError('This address has expired: get a new one from the upload-url of the deployment.')
-}
-
-/** Runs before the body is read, so a client does not send a body that is rejected. */
-async function requireAwaited(core: Core, objectPath: string): Promise<void> {
-  requireReplaceable(
-    await core.db.upload.findFirst({
-      where: { objectPath, removedAt: null, deployment: { deletedAt: null } },
-      select: { usedAt: true },
-    }),
-  )
-}
-
-/** Locks the row, so a tarball that a revision uses is never replaced. */
-async function storeReceived(core: Core, objectPath: string, received: Received): Promise<void> {
-  await core.db.$transaction(async (sql) => {
-    const [upload] = await sql.$queryRaw<{ usedAt: Date | null }[]>`
-      SELECT used_at AS "usedAt" FROM uploads WHERE object_path = ${objectPath} AND removed_at IS NULL ${toDelete('uploads')}`
-    requireReplaceable(upload ?? null)
-    await received.keep()
-  })
 }
 
 function requireReplaceable(upload: { usedAt: Date | null } | null): void {

@@ -85,22 +85,25 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     requireNoOtherWorkspace(ctx, stored, users)
     requireVersion(raw.ifMatch, 'OAuth provider', path.provider_id, stored)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
-    const columnValues = { ...columns(body), ...secretColumn(ctx, stored, body) }
+    const columnValues = columns(ctx, stored, body)
     // A sent secret always counts as a change: it is encrypted again, and no caller can send the stored ciphertext back.
     const changed = changedFields(stored, columnValues)
     if (changed.length === 0) return read(tx, stored)
+    // new URLs make the stored metadata invalid
+    const metadata = changed.includes('auth_url') || changed.includes('token_url') ? NO_METADATA : {}
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
-      data: { ...columnValues, ...metadataColumns(stored, body), editVersion: { increment: 1 }, updatedAt: tx.now() },
+      data: { ...columnValues, ...metadata, editVersion: { increment: 1 }, updatedAt: tx.now() },
     })
     emitToWorkspaces(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated', changed })
     return read(tx, updated)
   })
 })
 
-type Data = Partial<Pick<Prisma.OAuthProviderUncheckedUpdateInput, keyof OAuthProvider>>
+const NO_METADATA = { issuer: null, revocationUrl: null, userinfoUrl: null, metadataReadAt: null }
 
-function columns(body: UpdateBody): Data {
+function columns(ctx: RequestContext, { id }: OAuthProvider, body: UpdateBody) {
+  const { client_secret: secret, token_endpoint_auth_method: method } = body
   return {
     name: body.name ?? undefined,
     clientId: body.client_id ?? undefined,
@@ -108,21 +111,10 @@ function columns(body: UpdateBody): Data {
     tokenUrl: body.token_url ?? undefined,
     usesPkce: body.uses_pkce ?? undefined,
     codeChallengeMethod: body.code_challenge_method ?? undefined,
-    tokenEndpointAuthMethod: body.token_endpoint_auth_method ?? undefined,
+    tokenEndpointAuthMethod: method ?? undefined,
+    // deletes a secret that the new auth method does not use
+    clientSecret: method === 'none' ? null : secret == null ? undefined : sealClientSecret(ctx.keyring, id, secret),
   }
-}
-
-/** Deletes a secret that the new auth method does not use. */
-function secretColumn(ctx: RequestContext, { id }: OAuthProvider, body: UpdateBody): Data {
-  if (body.token_endpoint_auth_method === 'none') return { clientSecret: null }
-  return body.client_secret == null ? {} : { clientSecret: sealClientSecret(ctx.keyring, id, body.client_secret) }
-}
-
-/** New URLs make the stored metadata invalid. */
-function metadataColumns(stored: OAuthProvider, body: UpdateBody): Data {
-  const same =
-    (body.auth_url ?? stored.authUrl) === stored.authUrl && (body.token_url ?? stored.tokenUrl) === stored.tokenUrl
-  return same ? {} : { issuer: null, revocationUrl: null, userinfoUrl: null, metadataReadAt: null }
 }
 
 export const deleteInput = z.object({

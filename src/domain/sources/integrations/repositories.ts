@@ -37,22 +37,16 @@ export async function listRepositories(ctx: RequestContext, raw: RawInput): Prom
 }
 
 export async function repositoriesOf(ctx: RequestContext, integration: Integration): Promise<Repository[]> {
-  const found =
-    integration.kind === 'app' ? await readInstallation(ctx, integration) : await readDirectory(ctx, integration)
-  return found.map((repository) => ({ ...repository, hostIntegrationId: integration.id }))
-}
-
-async function readDirectory(ctx: RequestContext, integration: Integration) {
-  const found = await findRepositories(ctx.settings.gitDirectory)
-  return found.map((repository) => ({ ...repository, owner: repository.owner ?? integration.name }))
-}
-
-async function readInstallation(ctx: RequestContext, integration: Integration) {
+  const { id: hostIntegrationId, kind, name } = integration
+  if (kind === 'directory') {
+    const found = await findRepositories(ctx.settings.gitDirectory)
+    return found.map((repository) => ({ ...repository, owner: repository.owner ?? name, hostIntegrationId }))
+  }
   const { provider, installation } = requireActiveInstallation(ctx, integration)
   const found = await provider.repositories(installation, ctx.client?.gone)
-  if (found) return found
+  if (found) return found.map((repository) => ({ ...repository, hostIntegrationId }))
   throw new ConflictError(
-    `The app is no longer installed at the git provider for '${integration.name}': remove the integration and install the app again.`,
+    `The app is no longer installed at the git provider for '${name}': remove the integration and install the app again.`,
   )
 }
 
@@ -119,14 +113,8 @@ function compare(a: Key, b: Key): number {
 const MAX_FOLDER_DEPTH = 4
 const MAX_FOLDERS = 10_000
 
-interface DirectoryRepository {
-  id: number
-  name: string
-  /** the parent folder; null: the root */
-  owner: string | null
-  url: string
-  defaultBranch: string
-}
+/** `owner`: the parent folder; null: the root. */
+type DirectoryRepository = Omit<Repository, 'owner' | 'hostIntegrationId'> & { owner: string | null }
 
 /**
  * Sorted by path. A missing folder yields an empty list. Symbolic links are not followed. A repository whose HEAD is no branch is
@@ -141,8 +129,9 @@ async function findRepositories(root: string): Promise<DirectoryRepository[]> {
     const entries = await readdir(folder, { withFileTypes: true }).catch(emptyIfUnreadable)
     const has = (name: string) => entries.some((entry) => entry.name === name)
     if (has('HEAD') && has('objects') && has('refs')) {
-      const defaultBranch = await readDefaultBranch(folder)
-      if (defaultBranch !== null && relative !== '') found.push(describe(root, relative, defaultBranch))
+      const head = await readFile(path.join(folder, 'HEAD'), 'utf8').catch(() => '')
+      const defaultBranch = /^ref: refs\/heads\/(\S+)\s*$/.exec(head)?.[1]
+      if (defaultBranch !== undefined && relative !== '') found.push(describe(root, relative, defaultBranch))
       return
     }
     if (depth === MAX_FOLDER_DEPTH) return
@@ -157,24 +146,15 @@ async function findRepositories(root: string): Promise<DirectoryRepository[]> {
 
 function describe(root: string, relative: string, defaultBranch: string): DirectoryRepository {
   const parent = path.basename(path.dirname(relative))
+  // a hash of the path, so it is the same on every server; 52 bits are exact in JSON
+  const digest = createHash('sha256').update(relative.split(path.sep).join('/')).digest()
   return {
-    id: stableId(relative),
+    id: Number(digest.readBigUInt64BE() >> 12n),
     name: path.basename(relative, '.git'),
     owner: parent === '.' || parent === '' ? null : parent,
     url: pathToFileURL(path.join(root, relative)).href,
     defaultBranch,
   }
-}
-
-async function readDefaultBranch(folder: string): Promise<string | null> {
-  const head = await readFile(path.join(folder, 'HEAD'), 'utf8').catch(() => '')
-  return /^ref: refs\/heads\/(\S+)\s*$/.exec(head)?.[1] ?? null
-}
-
-/** A hash of the path, so it is the same on every server. 52 bits are exact in JSON. */
-function stableId(relative: string): number {
-  const digest = createHash('sha256').update(relative.split(path.sep).join('/')).digest()
-  return Number(digest.readBigUInt64BE() >> 12n)
 }
 
 function emptyIfUnreadable(error: NodeJS.ErrnoException): [] {
