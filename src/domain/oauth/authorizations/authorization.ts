@@ -78,7 +78,9 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
   const authId = path.auth_id
   let existed = false
   const readOutcome = async () => {
-    const row = await find(ctx, authId)
+    const [row] = await ctx.db.$queryRaw<Row[]>`
+      SELECT status, failure, token_id AS "tokenId", expires_at <= now() AS expired FROM oauth_authorizations
+      WHERE id = ${authId}::uuid AND workspace_id = ${ctx.workspace.id}::uuid AND ${ctx.actor.subject} IN (created_by, subject)`
     // an authorization that disappears during the wait was deleted with its provider
     if (!row)
       throw existed
@@ -92,14 +94,6 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
     longPoll(ctx.oauthNotifier, authId, query.timeout, signal, readOutcome, enter),
   )
   return ended ?? { status: 'pending', url: null, authId, tokenId: null }
-}
-
-async function find(ctx: RequestContext, authId: string): Promise<Row | undefined> {
-  const { subject } = ctx.actor
-  const [row] = await ctx.db.$queryRaw<Row[]>`
-    SELECT status, failure, token_id AS "tokenId", expires_at <= now() AS expired FROM oauth_authorizations
-    WHERE id = ${authId}::uuid AND workspace_id = ${ctx.workspace.id}::uuid AND ${subject} IN (created_by, subject)`
-  return row
 }
 
 /** Null: not ended yet. Throws ConflictError for a failed authorization. */

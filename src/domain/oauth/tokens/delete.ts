@@ -6,9 +6,8 @@ import { printable } from '../../parsing/fields.ts'
 import { parse } from '../../parsing/parse.ts'
 import { toDelete } from '../../repositories/locks.ts'
 import { actorOf, requireRole } from '../../transaction/access.ts'
-import { type Core, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
+import { type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { once, settle, unguarded } from '../../transaction/once.ts'
-import type { EventActor } from '../../values/event-types.ts'
 import { tokenPath } from '../../values/oauth-provider.ts'
 import { queueRevocation, type Revocation, releaseRevocations, revokeNow } from './revoke.ts'
 import { openToken, ownTokens } from './token.ts'
@@ -21,12 +20,15 @@ export const deleteInput = z.object({ path: tokenPath })
 /** The call then waits a few seconds for the revocation, even without its client. The job repeats a failed one. */
 export const deleteToken = once<void>(async (ctx, raw) => {
   requireRole(ctx, 'deployer')
-  const { path } = parse(deleteInput, raw)
-  const revocation = await transaction(ctx, async (tx) => {
-    const token = await lockToken(tx, ctx, path.token_id)
-    return deleteLocked(tx, ctx, token, actorOf(ctx.actor))
+  const { token_id: id } = parse(deleteInput, raw).path
+  const { workspaceId, subject } = ownTokens(ctx)
+  const own = Prisma.sql`id = ${id}::uuid AND workspace_id = ${workspaceId}::uuid AND subject = ${subject}`
+  const { revocations } = await transaction(ctx, async (tx) => {
+    const deleted = await deleteBatch(tx, ctx, own)
+    if (deleted.count === 0) throw new NotFoundError('OAuth token', id)
+    return deleted
   })
-  if (revocation) await revokeNow(ctx, revocation)
+  for (const revocation of revocations) await revokeNow(ctx, revocation)
 })
 
 export const deleteOfUserInput = z.object({
@@ -59,49 +61,32 @@ export async function deleteTokens(ctx: RequestContext, workspaceId: string, con
   }
 }
 
-async function deleteBatch(tx: Tx, ctx: RequestContext, condition: Prisma.Sql) {
+/**
+ * Lock order: a token's row before the rows that refer to it, as in finishAuthorization. Returns the queued revocations: the
+ * caller may run them after the commit, otherwise the job does.
+ */
+async function deleteBatch(
+  tx: Tx,
+  ctx: RequestContext,
+  condition: Prisma.Sql,
+): Promise<{ count: number; revocations: Revocation[] }> {
   const locked = await tx.sql.$queryRaw<{ id: string }[]>`
     SELECT id FROM oauth_tokens WHERE ${condition} ORDER BY id LIMIT ${BATCH_ROWS}::int ${toDelete('oauth_tokens')}`
-  const where = { id: { in: locked.map(({ id }) => id) } }
-  const tokens = await tx.sql.oAuthToken.findMany({ where, include: DELETE_INCLUDE })
+  const tokens = await tx.sql.oAuthToken.findMany({
+    where: { id: { in: locked.map(({ id }) => id) } },
+    include: { provider: true, connections: { select: { id: true }, orderBy: { id: 'asc' } } },
+  })
+  const actor = actorOf(ctx.actor)
   const revocations: Revocation[] = []
-  for (const token of tokens) {
-    const queued = await deleteLocked(tx, ctx, token, actorOf(ctx.actor))
+  for (const { connections, provider, ...token } of tokens) {
+    const { id, workspaceId } = token
+    const queued = await queueRevocation(tx, ctx.keyring, provider, token, openToken(ctx.keyring, token))
     if (queued) revocations.push(queued)
+    // the foreign key deletes its connections
+    await tx.sql.oAuthToken.delete({ where: { id }, select: { id: true } })
+    for (const connection of connections)
+      tx.emit({ workspaceId, type: 'connection.deleted', subjectId: connection.id, actor })
+    tx.emit({ workspaceId, type: 'oauth_token.deleted', subjectId: id, actor })
   }
   return { count: tokens.length, revocations }
-}
-
-const DELETE_INCLUDE = {
-  provider: true,
-  connections: { select: { id: true }, orderBy: { id: 'asc' } },
-} as const satisfies Prisma.OAuthTokenInclude
-
-type DeletableToken = Prisma.OAuthTokenGetPayload<{ include: typeof DELETE_INCLUDE }>
-
-/** Lock order: the token's row before the rows that refer to it, as in finishAuthorization. Throws NotFoundError. */
-async function lockToken(tx: Tx, ctx: RequestContext, id: string): Promise<DeletableToken> {
-  const { workspaceId, subject } = ownTokens(ctx)
-  const locked = await tx.sql.$queryRaw<unknown[]>`
-    SELECT 1 FROM oauth_tokens
-    WHERE id = ${id}::uuid AND workspace_id = ${workspaceId}::uuid AND subject = ${subject} ${toDelete('oauth_tokens')}`
-  if (locked.length === 0) throw new NotFoundError('OAuth token', id)
-  return tx.sql.oAuthToken.findUniqueOrThrow({ where: { id }, include: DELETE_INCLUDE })
-}
-
-/** Returns the queued revocation; null: none is needed. The caller may run it after the commit; otherwise the job does. */
-async function deleteLocked(
-  tx: Tx,
-  { keyring }: Pick<Core, 'keyring'>,
-  { connections, provider, ...token }: DeletableToken,
-  actor: EventActor,
-): Promise<Revocation | null> {
-  const { id, workspaceId } = token
-  const queued = await queueRevocation(tx, keyring, provider, token, openToken(keyring, token))
-  // the foreign key deletes its connections
-  await tx.sql.oAuthToken.delete({ where: { id }, select: { id: true } })
-  for (const connection of connections)
-    tx.emit({ workspaceId, type: 'connection.deleted', subjectId: connection.id, actor })
-  tx.emit({ workspaceId, type: 'oauth_token.deleted', subjectId: id, actor })
-  return queued
 }

@@ -98,12 +98,16 @@ function leaseDue(core: Core): Promise<Revocation[]> {
 }
 
 async function attempt(core: Core, revocation: Revocation, timeout: number, stop?: AbortSignal): Promise<void> {
+  const { id } = revocation
   let content: RevocationContent | undefined
   let failure: string
   try {
-    content = openRevocation(core, revocation)
+    content = JSON.parse(unseal(core.keyring, sealContext(id), revocation.sealed)) as RevocationContent
     const revoked = revokeAtProvider(core, content).then(() => true)
-    if (await resultWithin(timeout, revoked, stop)) return await finish(core, revocation)
+    if (await resultWithin(timeout, revoked, stop)) {
+      await core.db.tokenRevocation.deleteMany({ where: { id, tries: revocation.tries } })
+      return
+    }
     if (stop?.aborted) return await releaseRevocations(core, [revocation])
     failure = 'did not answer in time'
   } catch (error) {
@@ -115,10 +119,6 @@ async function attempt(core: Core, revocation: Revocation, timeout: number, stop
   }
 }
 
-function openRevocation({ keyring }: Core, { id, sealed }: Revocation): RevocationContent {
-  return JSON.parse(unseal(keyring, sealContext(id), sealed)) as RevocationContent
-}
-
 /** Does nothing if the provider has no revocation endpoint. Throws OAuthFailure. */
 async function revokeAtProvider({ oauth }: Core, content: RevocationContent): Promise<void> {
   const { access, accessToken, refreshToken } = content
@@ -127,10 +127,6 @@ async function revokeAtProvider({ oauth }: Core, content: RevocationContent): Pr
   // The refresh token first: most providers end the whole grant with it.
   if (refreshToken) await oauth.revoke(access, url, { value: refreshToken, hint: 'refresh_token' })
   await oauth.revoke(access, url, { value: accessToken, hint: 'access_token' })
-}
-
-async function finish({ db }: Core, { id, tries }: Revocation): Promise<void> {
-  await db.tokenRevocation.deleteMany({ where: { id, tries } })
 }
 
 /** Releases leases, so the next round of any server takes these rows. */
