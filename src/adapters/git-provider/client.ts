@@ -1,12 +1,9 @@
 /** Implements the domain's git provider port with the provider's REST API. */
 import { verify } from '@octokit/webhooks-methods'
-import type { GitProvider, NewCommitStatus, ProviderRepository } from '../../domain/ports/git-provider.ts'
+import type { GitProvider, ProviderRepository } from '../../domain/ports/git-provider.ts'
 import { callProvider, Refusal } from './call.ts'
 import type { Client, Connection } from './connection.ts'
 import { asInstallation, cloneToken, mayUse, named } from './installation.ts'
-
-/** The provider refuses a longer description. */
-const MAX_DESCRIPTION_CHARS = 140
 
 export function gitProviderOf(connection: Connection, webhookSecret: string): GitProvider {
   const { log, apiUrl, oauthClient } = connection.settings
@@ -54,13 +51,16 @@ export function gitProviderOf(connection: Connection, webhookSecret: string): Gi
         // 409: a repository without any commit
       }).catch(without(404, 409)),
 
-    async createStatus(id, repository, sha, status, signal) {
+    async createStatus(id, repository, sha, { state, context, description, targetUrl }, signal) {
       const made = await callProvider(log, 'a commit status', signal, async (inner) => {
         await asInstallation(connection, id, (client) =>
           client.request('POST /repos/{owner}/{repo}/statuses/{sha}', {
             ...named(repository),
             sha,
-            ...written(status),
+            state,
+            context,
+            description,
+            target_url: targetUrl,
             request: { signal: inner },
           }),
         )
@@ -90,13 +90,6 @@ function without(...statuses: number[]): (error: unknown) => null {
     if (error instanceof Refusal && statuses.includes(error.status)) return null
     throw error
   }
-}
-
-function written({ state, context, description, targetUrl }: NewCommitStatus) {
-  // half of a surrogate pair would be refused
-  const begin = description.slice(0, MAX_DESCRIPTION_CHARS - 1).replace(/[\uD800-\uDBFF]$/, '')
-  const short = description.length > MAX_DESCRIPTION_CHARS ? `${begin.trimEnd()}…` : description
-  return { state, context, description: short, ...(targetUrl ? { target_url: targetUrl } : {}) }
 }
 
 /** `https://api.github.com` → `https://github.com`, `https://HOST/api/v3` → `https://HOST`, others: the origin. */

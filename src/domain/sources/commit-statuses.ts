@@ -44,8 +44,11 @@ function leaseDue(core: Core): Promise<QueuedStatus[]> {
 
 async function report(core: Core, provider: GitProvider, due: QueuedStatus, signal?: AbortSignal): Promise<void> {
   try {
-    await send(core, provider, due.revisionId, signal)
-    await finish(core, due)
+    const { revisionId, version } = due
+    await send(core, provider, revisionId, signal)
+    const { count } = await core.db.commitStatus.deleteMany({ where: { revisionId, version } })
+    // the status changed during the call, so the row stays and is due
+    if (count === 0) await release(core, due, Prisma.empty)
   } catch (error) {
     if (signal?.aborted) return release(core, due, Prisma.empty)
     if (!(error instanceof ProviderUnavailableError))
@@ -67,14 +70,6 @@ async function send(core: Core, provider: GitProvider, revisionId: string, signa
   if (!repository) return
   const status = commitStatus(revision, core.publicUrl())
   await provider.createStatus(Number(integration.installationId), repository, revision.repoCommitSha, status, signal)
-}
-
-/** If the status changed during the call, the row stays and is due. */
-async function finish(core: Core, due: QueuedStatus): Promise<void> {
-  const { count } = await core.db.commitStatus.deleteMany({
-    where: { revisionId: due.revisionId, version: due.version },
-  })
-  if (count === 0) await release(core, due, Prisma.empty)
 }
 
 /** Retries after 5 s, 10 s … 10 min. Drops the status a day after its last change. */

@@ -30,16 +30,12 @@ export async function inspectTarball(
   const issued = await ctx.db.upload.count({
     where: { objectPath, deploymentId, removedAt: null, deployment: tenant(ctx) },
   })
-  return { objectPath, deploymentId, stored: issued === 0 ? null : await statTarball(ctx, objectPath) }
-}
-
-async function statTarball(ctx: RequestContext, objectPath: string): Promise<StoredObject | null> {
-  try {
-    return await ctx.tarballs.stat(objectPath)
-  } catch (error) {
+  const found = issued === 0 ? null : ctx.tarballs.stat(objectPath)
+  const stored = await found?.catch((error) => {
     ctx.log.error({ err: error, requestId: ctx.requestId }, 'the storage of source tarballs failed')
     throw new DomainError('UNAVAILABLE', 'The storage of source tarballs does not answer. Try again.')
-  }
+  })
+  return { objectPath, deploymentId, stored: stored ?? null }
 }
 
 const unissuedViolation = () =>

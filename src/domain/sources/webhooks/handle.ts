@@ -166,7 +166,7 @@ async function syncInstallation(
       if (!(await lockLease(tx.sql, group))) return
       const { count } = await tx.sql.integration.updateMany({
         where: { id, removedAt: null, ...IS_CHANGE[state] },
-        data: stateColumns(state, tx.now()),
+        data: state === 'removed' ? { removedAt: tx.now() } : { suspendedAt: state === 'suspended' ? tx.now() : null },
       })
       if (count > 0) tx.emit({ workspaceId, type: EVENT[state], subjectId: id, actor: GIT_PROVIDER })
     })
@@ -182,8 +182,3 @@ const EVENT = {
   suspended: 'integration.suspended',
   active: 'integration.unsuspended',
 } as const
-
-function stateColumns(state: InstallationState, now: Date) {
-  if (state === 'removed') return { removedAt: now }
-  return { suspendedAt: state === 'suspended' ? now : null }
-}
