@@ -10,7 +10,7 @@ export interface StoredObject {
 }
 
 /** Received bytes. `stat` and `open` do not see them yet. */
-export interface Received extends StoredObject {
+interface Received extends StoredObject {
   /** Makes the bytes the content of the object. */
   keep(): Promise<void>
   discard(): Promise<void>
