@@ -19,7 +19,9 @@ import {
   type ResourceLimits,
   resourceLimitsOf,
 } from '../../src/dataplane/process/isolation/resource-limits.ts'
+import { processesByUser } from '../../src/dataplane/process/processes/proc.ts'
 import { signalProcesses } from '../../src/dataplane/process/processes/process-tags.mjs'
+import { alive } from './support.ts'
 
 /** an account that is not used on this machine */
 const ACCOUNT = { uid: 61_917, gid: 61_917 }
@@ -148,7 +150,7 @@ describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be c
     const left = Number.parseInt(began.output(), 10)
     began.child.kill('SIGKILL')
     await began.limits.kill()
-    await expect.poll(() => isAlive(left), seconds).toBe(false)
+    await expect.poll(() => alive(left), seconds).toBe(false)
     await began.limits.close()
     expect(groupsNamed(DEPLOYMENT)).toEqual([])
   })
@@ -211,7 +213,7 @@ describe('without control groups', () => {
       const how = { controlGroups, account: ACCOUNT, ownUid: ACCOUNT.uid }
       const { ended, limits } = await start({ processes: 16 }, ['/bin/sh', '-c', script], how)
       const end = await ended
-      signalProcesses(processesOf(ACCOUNT.uid), 'SIGKILL')
+      signalProcesses(processesByUser().get(ACCOUNT.uid) ?? [], 'SIGKILL')
       expect(limits.explain({ ...end, output: 'sh: 1: Cannot fork' })).toMatchObject({ reason: 'PROCESS_LIMIT' })
     },
   )
@@ -305,18 +307,3 @@ function groupsNamed(part: string): string[] {
     }),
   )
 }
-
-function isAlive(pid: number): boolean {
-  try {
-    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return !/\) [ZX] /.test(stat)
-  } catch {
-    return false
-  }
-}
-
-const processesOf = (uid: number) =>
-  fs.readdirSync('/proc').flatMap((name) => {
-    const its = /^\d+$/.test(name) && fs.statSync(`/proc/${name}`, { throwIfNoEntry: false })?.uid === uid
-    return its ? [Number(name)] : []
-  })

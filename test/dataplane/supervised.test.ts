@@ -20,11 +20,9 @@ import {
   eventually,
   killSupervisor,
   memoryLog,
-  never,
   openTestMachine,
   PID_SERVER,
   runOf,
-  stepOf,
   type TestMachine,
 } from './support.ts'
 
@@ -84,22 +82,6 @@ test('after a reboot a few agents start at a time, most recently used first, and
   } finally {
     await own.close()
   }
-})
-
-test('a server with an older claim can’t deploy, end or change the serving agent', async () => {
-  const late = claimOf()
-  const revision = await built(late)
-  const url = await deploy(late, revision)
-  const other = createProcessRuntime(place.options)
-  const newer = { ...late, token: '2' }
-  other.ensure(newer, runOf(revision), memoryLog())
-  expect(await eventually(() => other.health(late.deployment.id)?.ready === 1, 30_000)).toBe(true)
-  const pid = await pidOf(url)
-  await expect(deploy(late, { ...revision, attempt: 2 })).rejects.toThrow()
-  await expect(place.runtime.teardown(late, stepOf('TEARDOWN', null), never)).rejects.toThrow()
-  place.runtime.ensure(late, null, null)
-  expect(await pidOf(url)).toBe(pid)
-  await other.close()
 })
 
 test('a valid claim with a token that is too low, as after a database restore, gets a higher token', async () => {

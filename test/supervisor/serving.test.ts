@@ -6,7 +6,7 @@ import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { alive, eventually } from '../dataplane/support.ts'
-import { get, gone, newSupervisor, openStream, planOf, type Supervised, serve } from './support.ts'
+import { get, gone, newSupervisor, planOf, type Supervised, serve } from './support.ts'
 
 const open: Supervised[] = []
 afterEach(async () => {
@@ -20,64 +20,20 @@ async function started(...args: Parameters<typeof newSupervisor>): Promise<Super
   return supervised
 }
 
-test('an agent keeps serving without a server, and the next server finds the same state', async () => {
-  const supervised = await started()
-  const first = await supervised.connect()
-  const plan = planOf(supervised, 'one')
-  const url = await serve(supervised, first, plan)
-  expect(await get(url)).toBe('one')
-  const pid = await get(`${url}/pid`)
-  first.close()
-  expect(await get(url)).toBe('one')
-  const second = await supervised.connect('2')
-  expect(second.welcome).toMatchObject({
-    ok: true,
-    state: { port: supervised.port, serving: { key: plan.key }, candidate: null, health: { ready: 1, message: null } },
-  })
-  expect(await second.ask({ verb: 'run', plan })).toMatchObject({ ok: true })
-  expect(await get(`${url}/pid`)).toBe(pid)
-})
-
-test('held requests go to the candidate after a switch, and the replaced agent’s stream and WebSocket stay open', async () => {
-  const supervised = await started()
-  const server = await supervised.connect()
-  const [one, two] = [planOf(supervised, 'one'), planOf(supervised, 'two')]
-  const url = await serve(supervised, server, one)
-  const before = server.state().serving!.pid
-  const streams = [await openStream(supervised.port, false), await openStream(supervised.port, true)]
-  expect(await server.ask({ verb: 'prepare', plan: two, ms: 20_000 })).toMatchObject({ ok: true })
-  expect(await get(url)).toBe('one')
-  expect(await server.ask({ verb: 'hold', key: two.key })).toMatchObject({ ok: true })
-  const held = get(url)
-  expect(await server.ask({ verb: 'switch', key: two.key })).toMatchObject({ ok: true })
-  expect(await held).toBe('two')
-  expect(server.state()).toMatchObject({ serving: { key: two.key }, candidate: null, retired: [{ key: one.key }] })
-  for (const [index, stream] of streams.entries()) {
-    const received = stream.received()
-    if (index === 1) stream.send('still there?')
-    await expect.poll(() => stream.received()).toBeGreaterThan(received)
-  }
-  streams[0]!.close()
-  expect(alive(before!)).toBe(true)
-  streams[1]!.close()
-  expect(await gone(before)).toBe(true)
-  await expect.poll(() => server.state().retired).toEqual([])
-})
-
-/** Streams events, answers WebSockets, crashes at /crash. With POLITE it closes its streams and sockets at SIGTERM. */
+/** Streams events, echoes WebSockets, crashes at /crash. With POLITE it closes its streams and sockets at SIGTERM. */
 const STREAMING = `
 import http from 'node:http'
 import { WebSocketServer } from '${import.meta.resolve('ws')}'
 const streams = new Set()
 const server = http.createServer((req, res) => {
   if (req.url === '/crash') process.exit(7)
-  if (req.url !== '/events') return res.end('ok')
+  if (req.url !== '/events') return res.end(process.env.TEXT)
   res.setHeader('content-type', 'text/event-stream')
   res.write('data: 1\\n\\n')
   streams.add(res)
 })
 const sockets = new WebSocketServer({ server })
-sockets.on('connection', (socket) => socket.send('hello'))
+sockets.on('connection', (socket) => socket.on('message', (text) => socket.send(text)).send('hello'))
 if (process.env.POLITE) process.on('SIGTERM', () => {
   console.log('got SIGTERM')
   for (const stream of streams) stream.end('data: last\\n\\n')
@@ -103,6 +59,49 @@ async function openBoth(port: number) {
 
 /** the end of a chunked body */
 const LAST_CHUNK = /\r\n0\r\n\r\n$/
+
+test('an agent keeps serving without a server, and the next server finds the same state', async () => {
+  const supervised = await started()
+  const first = await supervised.connect()
+  const plan = planOf(supervised, 'one')
+  const url = await serve(supervised, first, plan)
+  expect(await get(url)).toBe('one')
+  const pid = await get(`${url}/pid`)
+  first.close()
+  expect(await get(url)).toBe('one')
+  const second = await supervised.connect('2')
+  expect(second.welcome).toMatchObject({
+    ok: true,
+    state: { port: supervised.port, serving: { key: plan.key }, candidate: null, health: { ready: 1, message: null } },
+  })
+  expect(await second.ask({ verb: 'run', plan })).toMatchObject({ ok: true })
+  expect(await get(`${url}/pid`)).toBe(pid)
+})
+
+test('held requests go to the candidate after a switch, and the replaced agent’s stream and WebSocket stay open', async () => {
+  const supervised = await started()
+  const server = await supervised.connect()
+  const [one, two] = [planOf(supervised, 'one', { source: STREAMING }), planOf(supervised, 'two')]
+  const url = await serve(supervised, server, one)
+  const before = server.state().serving!.pid
+  const { stream, socket, text } = await openBoth(supervised.port)
+  expect(await server.ask({ verb: 'prepare', plan: two, ms: 20_000 })).toMatchObject({ ok: true })
+  expect(await get(url)).toBe('one')
+  expect(await server.ask({ verb: 'hold', key: two.key })).toMatchObject({ ok: true })
+  const held = get(url)
+  expect(await server.ask({ verb: 'switch', key: two.key })).toMatchObject({ ok: true })
+  expect(await held).toBe('two')
+  expect(server.state()).toMatchObject({ serving: { key: two.key }, candidate: null, retired: [{ key: one.key }] })
+  const echo = once(socket, 'message')
+  socket.send('still there?')
+  expect(String((await echo)[0])).toBe('still there?')
+  expect([stream.closed, text()]).toEqual([false, expect.not.stringMatching(LAST_CHUNK)])
+  stream.destroy()
+  expect(alive(before!)).toBe(true)
+  socket.close()
+  expect(await gone(before)).toBe(true)
+  await expect.poll(() => server.state().retired).toEqual([])
+})
 
 test.for([
   ['ends at SIGTERM', {}, 1001, /data: 1\n\n\r\n0\r\n\r\n$/],

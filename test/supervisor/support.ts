@@ -19,6 +19,7 @@ import type {
   Welcome,
 } from '../../src/dataplane/process/supervisor/protocol.ts'
 import { alive, eventually } from '../dataplane/support.ts'
+import { freePort } from '../support/free-port.ts'
 
 let program: string | undefined
 
@@ -75,7 +76,7 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
   return {
     root,
     config,
-    port: await unusedPort(),
+    port: await freePort(),
     async start(node = process.execPath) {
       const child = spawn(node, [file], {
         cwd: '/',
@@ -166,20 +167,13 @@ export async function connect(config: SupervisorConfig, token: string, changes: 
   }
 }
 
-/**
- * Answers with its text, slowly at /slow, with its pid at /pid, and with an endless stream at /stream. Echoes upgraded
- * connections. Exits at /crash.
- */
+/** Answers with its text, slowly at /slow, and with its pid at /pid. Exits at /crash. */
 const AGENT = `
 import http from 'node:http'
 http.createServer((req, res) => {
   if (req.url === '/crash') process.exit(7)
-  if (req.url === '/stream') { const t = setInterval(() => res.write('data\\n'), 50); return res.on('close', () => clearInterval(t)) }
   if (req.url === '/slow') { res.write(process.env.TEXT); return setTimeout(() => res.end(' done'), 1000) }
   res.end(req.url === '/pid' ? String(process.pid) : process.env.TEXT)
-}).on('upgrade', (req, socket) => {
-  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n')
-  socket.on('error', () => {}).pipe(socket)
 }).listen(process.env.PORT, '127.0.0.1', () => console.log('up ' + process.env.TEXT))
 `
 
@@ -217,47 +211,6 @@ export async function serve(supervised: Supervised, server: Server, plan: AgentP
   return `http://127.0.0.1:${supervised.port}`
 }
 
-/** A stream or a WebSocket that is read continuously. */
-export interface OpenStream {
-  /** bytes received */
-  received(): number
-  closed: boolean
-  send(text: string): void
-  close(): void
-}
-
-/** `upgrade`: a WebSocket, which the agent echoes; else its stream. */
-export async function openStream(port: number, upgrade: boolean): Promise<OpenStream> {
-  const socket = net.connect(port, '127.0.0.1')
-  const stream = { bytes: 0, closed: false }
-  socket.on('error', () => undefined)
-  socket.on('data', (chunk) => {
-    stream.bytes += chunk.length
-  })
-  socket.on('close', () => {
-    stream.closed = true
-  })
-  const headers = upgrade ? 'Connection: Upgrade\r\nUpgrade: websocket\r\n' : ''
-  socket.write(`GET /stream HTTP/1.1\r\nHost: agent\r\n${headers}\r\n`)
-  await eventually(() => stream.bytes > 0)
-  return {
-    received: () => stream.bytes,
-    get closed() {
-      return stream.closed
-    },
-    send: (text) => socket.write(text),
-    close: () => socket.destroy(),
-  }
-}
-
 export const get = async (url: string) => (await fetch(url)).text()
 
 export const gone = (pid: number | null | undefined) => eventually(() => !alive(pid!), 20_000)
-
-async function unusedPort(): Promise<number> {
-  const probe = net.createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as net.AddressInfo
-  probe.close()
-  return port
-}

@@ -16,7 +16,6 @@ const ABANDONED_AFTER_MS = 600_000
 const CPU_PERIOD_US = 100_000
 /** The kernel can't count more. A higher limit is not set. */
 const MAX_PIDS = 4_194_303
-const KILL_TIMEOUT_MS = 5000
 /** JavaScript prints it without an exponent. No machine has so much memory. */
 const MAX_MEMORY_BYTES = Number.MAX_SAFE_INTEGER - 1_000_000
 
@@ -191,7 +190,7 @@ async function killGroups(folders: string[]): Promise<void> {
   for (const folder of folders) write(path.join(folder, 'pids.max'), '0')
   for (const folder of folders) write(path.join(folder, 'cgroup.kill'), '1')
   const left = () => [...new Set(folders.flatMap((folder) => words(read({ folder }, 'cgroup.procs')).map(Number)))]
-  await killAll(left, KILL_TIMEOUT_MS)
+  await killAll(left)
 }
 
 function removeFolder(folder: string): boolean {

@@ -1,4 +1,4 @@
-/** Ends a process group, including processes that left it, and waits until all are gone. */
+/** Ends processes and waits until all are gone. */
 import { sleep } from '../../../platform/async/retry.ts'
 import { allProcesses, isRunning } from './proc.ts'
 import { signalProcesses, taggedProcesses } from './process-tags.mjs'
@@ -9,60 +9,36 @@ export interface GroupId {
   tag: string | null
 }
 
-/** Sends SIGTERM, and SIGKILL after `graceMs`. Resolves to true when no process is left, to false when some survive. */
-export async function endGroup(id: GroupId, graceMs: number): Promise<boolean> {
-  const until = performance.now() + graceMs
-  signalGroup(id.group, 'SIGTERM')
-  signalProcesses(escapedFrom(id), 'SIGTERM')
-  if (await waitUntilGone(id, until, null)) return true
-  signalGroup(id.group, 'SIGKILL')
-  // SIGKILL can't be ignored, but a process that waits for a disk ends late, and one that forks has to be found again
-  return waitUntilGone(id, performance.now() + 5000, 'SIGKILL')
-}
-
 /**
- * Resolves to true when no process is left, to false at `until` (performance.now()). Repeats `signal` to processes that left the
- * group.
+ * Ends a process group, including processes that left it: sends SIGTERM, and SIGKILL after `graceMs`. Resolves like `killAll`.
  */
-async function waitUntilGone(id: GroupId, until: number, signal: NodeJS.Signals | null): Promise<boolean> {
-  for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
-    if (!isGroupAlive(id.group)) {
-      const escaped = escapedFrom(id)
-      if (escaped.length === 0) return true
-      if (signal) signalProcesses(escaped, signal)
-    }
-    const left = until - performance.now()
-    if (left <= 0) return false
-    await sleep(Math.min(wait, left))
-  }
-}
-
-function escapedFrom({ tag }: GroupId): number[] {
-  return tag === null ? [] : taggedProcesses(new Set([tag]))
+export async function endGroup({ group, tag }: GroupId, graceMs: number): Promise<boolean> {
+  const until = performance.now() + graceMs
+  const tagged = () => (tag === null ? [] : taggedProcesses(new Set([tag])))
+  const find = () => (isGroupAlive(group) ? [-group] : tagged())
+  signalProcesses([-group, ...tagged()], 'SIGTERM')
+  for (let wait = 10; find().length > 0 && performance.now() < until; wait = Math.min(200, wait * 1.5))
+    await sleep(Math.min(wait, until - performance.now()))
+  return killAll(find)
 }
 
 /** Whether a process of the group runs. Zombies don't count: in a container their parent may never collect them. */
 function isGroupAlive(group: number): boolean {
-  if (!signalGroup(group, 0)) return false
-  if (process.platform !== 'linux') return true
-  return allProcesses().some((stat) => stat.group === group && isRunning(stat))
-}
-
-function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    return process.kill(-group, signal)
+    process.kill(-group, 0)
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
+  return process.platform !== 'linux' || allProcesses().some((stat) => stat.group === group && isRunning(stat))
 }
 
 /**
- * Sends SIGKILL until `find` finds no process, and calls `also` after each round. Resolves to false when some are left after
- * `ms`: a process that waits for a disk ends late.
+ * Sends SIGKILL until `find` finds no process (a negative number is a group), and calls `also` after each round: a process that
+ * forks has to be found again. Resolves to false when some are left after `ms`: a process that waits for a disk ends late.
  */
 export async function killAll(
   find: () => number[],
-  ms: number,
+  ms = 5000,
   also: () => Promise<void> = async () => undefined,
 ): Promise<boolean> {
   const until = performance.now() + ms

@@ -16,8 +16,6 @@ import { type Launch, prepareLaunch } from './launch.ts'
 
 /** between SIGTERM and SIGKILL */
 const GRACE_MS = 5000
-/** time for killed processes to disappear */
-export const KILL_TIMEOUT_MS = 5000
 
 /** How the agent ended, and the limit that ended it. */
 export interface Ended {
@@ -159,7 +157,7 @@ export class RunningAgents {
 /** Kills all processes of a deployment's own account, except builds. */
 async function endRest(account: Account | null): Promise<void> {
   if (!hasOwnAccount(account)) return
-  await killAll(() => (processesByUser().get(account.uid) ?? []).filter((pid) => !isBuild(pid)), KILL_TIMEOUT_MS)
+  await killAll(() => (processesByUser().get(account.uid) ?? []).filter((pid) => !isBuild(pid)))
 }
 
 /** A process that only pretends to be a build ends when its deployment is deleted. */

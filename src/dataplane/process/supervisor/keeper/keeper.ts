@@ -12,7 +12,7 @@ import { ephemeralPorts } from '../../machine/ports.ts'
 import { killAll } from '../../processes/end-group.ts'
 import { SUPERVISOR_VARIABLE, taggedProcesses } from '../../processes/process-tags.mjs'
 import { shutDownPostgresIfUnused, takeLock } from '../../processes/supervisor-locks.ts'
-import { KILL_TIMEOUT_MS, RunningAgents } from '../agent/process.ts'
+import { RunningAgents } from '../agent/process.ts'
 import { createOutput } from '../output/output.ts'
 import type { Request, SupervisorConfig, SupervisorEvent } from '../protocol.ts'
 import { type Control, type Outcome, openControl } from './control.ts'
@@ -42,7 +42,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   const tag = tagOf(folder)
   // ends the processes of a killed keeper
   const leftovers = () => taggedProcesses(new Set([tag]), SUPERVISOR_VARIABLE).filter((pid) => pid !== process.pid)
-  await killAll(leftovers, KILL_TIMEOUT_MS)
+  await killAll(leftovers)
   await groupRecordOf(folder).clear()
   const fence = new Fence(folder)
   let control: Control | null = null
