@@ -5,20 +5,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Engine } from '../process/engine/engine.ts'
-import { dockerConfigFolder, linkDockerConfig, readDockerConfig } from '../process/engine/logins.ts'
+import { dockerConfigFolder, readDockerConfig, writeLogins } from '../process/engine/logins.ts'
 import type { ImageRepository } from './image-store.ts'
 
 /** Writes `config.json` in `folder`, which docker uses as its configuration folder; returns its path. */
 export function writeAuthFile(folder: string, engine: Engine, repository: ImageRepository): string {
   const { credentials, name } = repository
-  const known = operatorsFile(engine)
-  const auth = Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')
-  const auths = { ...(known.auths as object | undefined), [name.slice(0, name.indexOf('/'))]: { auth } }
-  const file = path.join(folder, 'config.json')
-  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
-  fs.writeFileSync(file, JSON.stringify({ ...known, auths }), { mode: 0o600 })
-  if (engine.name === 'docker') linkDockerConfig(folder, engine.env)
-  return file
+  return writeLogins(folder, engine, [name.slice(0, name.indexOf('/'))], credentials, operatorsFile(engine))
 }
 
 /** The operator's first existing login file, in the engine's order. */

@@ -14,25 +14,20 @@ const DOCKER_HUB = ['docker.io', 'https://index.docker.io/v1/']
 /** Passes credentials for one pull: calls `work` with the arguments before and after the word `pull`. The file is removed afterwards. */
 export async function withPullCredentials<T>(
   folder: string,
-  { name, env }: Pick<Engine, 'name' | 'env'>,
+  engine: Pick<Engine, 'name' | 'env'>,
   registry: string,
   credentials: Credentials | null,
   work: (before: string[], after: string[]) => Promise<T>,
 ): Promise<T> {
   if (!credentials) return work([], [])
   const own = path.join(folder, `.pull-${randomUUID()}`)
-  const file = path.join(own, 'config.json')
-  const auth = Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')
   const hosts = registry === 'docker.io' ? DOCKER_HUB : [registry]
-  fs.mkdirSync(own, { mode: 0o700 })
   try {
-    const auths = Object.fromEntries(hosts.map((host) => [host, { auth }]))
     // without the operator's other logins, but with the context that names the daemon
-    const docker = name === 'docker' ? dockerConfigFolder(env) : undefined
+    const docker = engine.name === 'docker' ? dockerConfigFolder(engine.env) : undefined
     const { currentContext } = docker ? readDockerConfig(path.join(docker, 'config.json')) : {}
-    fs.writeFileSync(file, JSON.stringify({ currentContext, auths }), { mode: 0o600 })
-    if (docker) linkDockerConfig(own, env)
-    return await (name === 'podman' ? work([], ['--authfile', file]) : work(['--config', own], []))
+    const file = writeLogins(own, engine, hosts, credentials, { currentContext })
+    return await (engine.name === 'podman' ? work([], ['--authfile', file]) : work(['--config', own], []))
   } finally {
     fs.rmSync(own, { recursive: true, force: true })
   }
@@ -42,15 +37,27 @@ export const dockerConfigFolder = ({ DOCKER_CONFIG, HOME }: Record<string, strin
   DOCKER_CONFIG ?? (HOME && path.join(HOME, '.docker'))
 
 /**
- * Links docker's contexts, which name its daemon, and its plugins such as buildx into a folder of other logins: docker keeps all
- * of them in one folder.
+ * Writes `config.json`, which is `config` with a login at these hosts; returns its path. `own`: a new folder. docker uses it as its
+ * configuration folder, so its contexts, which name its daemon, and its plugins such as buildx are linked there.
  */
-export function linkDockerConfig(own: string, env: Record<string, string | undefined>): void {
-  const folder = dockerConfigFolder(env)
-  for (const name of ['contexts', 'cli-plugins']) {
-    const from = folder && path.resolve(folder, name)
-    if (from && fs.existsSync(from)) fs.symlinkSync(from, path.join(own, name))
+export function writeLogins(
+  own: string,
+  { name, env }: Pick<Engine, 'name' | 'env'>,
+  hosts: string[],
+  { username, password }: Credentials,
+  config: Record<string, unknown>,
+): string {
+  const auth = Buffer.from(`${username}:${password}`).toString('base64')
+  const auths = { ...(config.auths as object), ...Object.fromEntries(hosts.map((host) => [host, { auth }])) }
+  const file = path.join(own, 'config.json')
+  fs.mkdirSync(own, { recursive: true, mode: 0o700 })
+  fs.writeFileSync(file, JSON.stringify({ ...config, auths }), { mode: 0o600 })
+  const folder = name === 'docker' ? dockerConfigFolder(env) : undefined
+  for (const part of ['contexts', 'cli-plugins']) {
+    const from = folder && path.resolve(folder, part)
+    if (from && fs.existsSync(from)) fs.symlinkSync(from, path.join(own, part))
   }
+  return file
 }
 
 /** The content of `config.json`; empty when docker could not read it either. */

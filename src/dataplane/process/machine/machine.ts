@@ -18,7 +18,7 @@ import { createLayout, type Layout } from '../isolation/layout.ts'
 import { NO_LIMITS, type ResourceLimits } from '../isolation/resource-limits.ts'
 import { Reaper } from '../processes/reaper.ts'
 import type { PortRange } from './ports.ts'
-import { StartQueue } from './start-queue.ts'
+import { createStartQueue, type EnqueueStart } from './start-queue.ts'
 import { findToolchain } from './toolchain.ts'
 
 export interface ProcessRuntimeOptions {
@@ -93,7 +93,7 @@ export interface Machine {
   /** absolute path of the Node.js that runs agents and supervisors */
   node: string
   searchPath: string
-  startQueue: StartQueue
+  enqueueStart: EnqueueStart
   ports: PortRange
 }
 
@@ -141,7 +141,7 @@ export function createMachine(options: ProcessRuntimeOptions): Machine {
     }),
     node,
     searchPath,
-    startQueue: new StartQueue(options.maxStarts ?? 2 * os.availableParallelism()),
+    enqueueStart: createStartQueue(options.maxStarts ?? 2 * os.availableParallelism()),
     ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },
   }
 }

@@ -17,51 +17,47 @@ export interface QueuedStart {
   end(): void
 }
 
-interface Entry {
+/** `servedAt`: time of the deployment's last request, in ms of Date.now(); 0: unknown */
+export type EnqueueStart = (servedAt: number) => QueuedStart
+
+interface Place {
   servedAt: number
   begin(): void
 }
 
-export class StartQueue {
-  readonly #maxStarting: number
-  readonly #starting = new Set<Entry>()
-  /** waiting starts, the next one first */
-  #waiting: Entry[] = []
-  #timer: NodeJS.Timeout | null = null
+export function createStartQueue(maxStarting: number): EnqueueStart {
+  const starting = new Set<Place>()
+  /** the next one first */
+  let waiting: Place[] = []
+  let timer: NodeJS.Timeout | null = null
 
-  constructor(atATime: number) {
-    this.#maxStarting = atATime
-  }
-
-  /** `servedAt`: time of the deployment's last request, in ms of Date.now(); 0: unknown */
-  enqueue(servedAt: number): QueuedStart {
-    let begin: () => void = () => undefined
-    const begun = new Promise<void>((resolve) => {
-      begin = resolve
-    })
-    const place: Entry = { servedAt, begin }
-    const after = this.#waiting.findIndex((other) => other.servedAt < servedAt)
-    this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, place)
-    this.#timer ??= setTimeout(() => this.#startNext(), BATCH_MS)
-    return {
-      begun: begun,
-      isWaiting: () => this.#waiting.includes(place),
-      ahead: () => this.#starting.size + Math.max(0, this.#waiting.indexOf(place)),
-      end: () => this.#end(place),
-    }
-  }
-
-  #startNext(): void {
-    this.#timer = null
-    for (const place of this.#waiting.splice(0, this.#maxStarting - this.#starting.size)) {
-      this.#starting.add(place)
-      setTimeout(() => this.#end(place), MAX_START_MS).unref()
+  function startNext(): void {
+    timer = null
+    for (const place of waiting.splice(0, maxStarting - starting.size)) {
+      starting.add(place)
+      setTimeout(() => end(place), MAX_START_MS).unref()
       place.begin()
     }
   }
 
-  #end(place: Entry): void {
-    this.#waiting = this.#waiting.filter((other) => other !== place)
-    if (this.#starting.delete(place) && !this.#timer) this.#startNext()
+  function end(place: Place): void {
+    waiting = waiting.filter((other) => other !== place)
+    if (starting.delete(place) && !timer) startNext()
+  }
+
+  return (servedAt) => {
+    const place: Place = { servedAt, begin: () => undefined }
+    const begun = new Promise<void>((resolve) => {
+      place.begin = resolve
+    })
+    const after = waiting.findIndex((other) => other.servedAt < servedAt)
+    waiting.splice(after < 0 ? waiting.length : after, 0, place)
+    timer ??= setTimeout(startNext, BATCH_MS)
+    return {
+      begun,
+      isWaiting: () => waiting.includes(place),
+      ahead: () => starting.size + Math.max(0, waiting.indexOf(place)),
+      end: () => end(place),
+    }
   }
 }

@@ -235,7 +235,7 @@ export class SupervisedDeployment {
     const found = await this.#link.connect(this.#claim, false)
     if (found || !this.#desired) return this.#serve(found)
     this.#queuedStart?.end()
-    this.#queuedStart = this.#machine.startQueue.enqueue(lastServedAt(this.#files))
+    this.#queuedStart = this.#machine.enqueueStart(lastServedAt(this.#files))
     try {
       await unlessAborted(this.#loop.signal, this.#queuedStart.begun)
       await this.#serve(await this.#link.connect(this.#claim, !!this.#desired))
