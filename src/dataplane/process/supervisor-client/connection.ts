@@ -33,6 +33,8 @@ export class CandidateGone extends Error {}
 
 const HELLO_TIMEOUT_MS = 10_000
 const ANSWER_TIMEOUT_MS = 15_000
+/** time for a supervisor to end its agents after the drain */
+const END_TIMEOUT_MS = 30_000
 
 export interface ConnectionEvents {
   /** the output files have new lines */
@@ -139,6 +141,10 @@ export async function openConnection(
     throw error
   }
 }
+
+/** Ends all agents and the supervisor. */
+export const endSupervisor = (connection: Connection, drainMs: number): Promise<void> =>
+  connection.request({ verb: 'end', drainMs }, { ms: drainMs + END_TIMEOUT_MS })
 
 function accepted(welcome: Welcome, token: string): Connection['welcome'] {
   if (welcome.ok) return welcome

@@ -5,11 +5,9 @@
 import fs from 'node:fs'
 import { removeTrees } from '../isolation/untrusted-trees.ts'
 import { PROTOCOL } from '../supervisor/protocol.ts'
-import { openConnection, StaleToken, SupervisorUnavailable } from './connection.ts'
+import { endSupervisor, openConnection, StaleToken, SupervisorUnavailable } from './connection.ts'
 import { knownSupervisors, readSecret, type SupervisorFiles, type SupervisorInfo } from './supervisor-files.ts'
 
-/** time for a supervisor to end its agents after the drain */
-const END_TIMEOUT_MS = 30_000
 /** the newest token of a deleted deployment is kept this long */
 const FENCE_RETENTION_MS = 24 * 3_600_000
 
@@ -73,7 +71,7 @@ async function end(dataDir: string, about: SupervisorInfo, drainMs: number, incr
           token,
         })
         pid = connection.welcome.pid
-        await connection.request({ verb: 'end', drainMs }, { ms: drainMs + END_TIMEOUT_MS })
+        await endSupervisor(connection, drainMs)
         connection.close()
         return { deploymentId, pid, problem: null }
       } catch (error) {

@@ -12,7 +12,7 @@ import type { Machine } from '../machine/machine.ts'
 import { reservePort } from '../machine/ports.ts'
 import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
-import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
+import { CandidateGone, type Connection, endSupervisor, StaleToken, SupervisorSilent } from './connection.ts'
 import {
   type DesiredState,
   foreignHealth,
@@ -35,8 +35,6 @@ const OPEN_TIMEOUT_MS = 40_000
 const DISCARD_TIMEOUT_MS = 15_000
 /** extra time for the supervisor to report that a deploy has timed out */
 const REPORT_MARGIN_MS = 10_000
-/** time for the supervisor to end its agents after the drain */
-const END_TIMEOUT_MS = 30_000
 /** drain time of a supervisor that is replaced */
 const REPLACED_DRAIN_MS = 2000
 
@@ -221,7 +219,7 @@ export class SupervisedDeployment {
   async #ready(claim: LeasedClaim, plan: AgentPlan): Promise<Connection> {
     const found = (await this.#link.connect(claim, true))!
     if (!isForeign(found) && understands(found, plan)) return this.#sendDesired(found).then(() => found)
-    await found.request({ verb: 'end', drainMs: REPLACED_DRAIN_MS }, { ms: REPLACED_DRAIN_MS + END_TIMEOUT_MS })
+    await endSupervisor(found, REPLACED_DRAIN_MS)
     this.#link.close()
     const connection = (await this.#link.connect(claim, true))!
     if (isForeign(connection)) throw new Error('The supervisor of another version does not end')
@@ -291,7 +289,7 @@ export class SupervisedDeployment {
 
   async #endAll(claim: LeasedClaim, start: boolean, drainMs: number): Promise<void> {
     const connection = await this.#link.connect(claim, start)
-    await connection?.request({ verb: 'end', drainMs }, { ms: drainMs + END_TIMEOUT_MS })
+    if (connection) await endSupervisor(connection, drainMs)
   }
 
   /** Opens the stable address; returns its port. */
