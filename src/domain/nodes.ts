@@ -1,15 +1,15 @@
 /** Finds and reads resources of any type by id, limited to the tenant. */
 
 import { keys } from './keys/key.ts'
-import { hasListeners, listeners } from './listeners/read.ts'
+import { hasListeners } from './listeners/read.ts'
 import { providers } from './oauth/provider-access.ts'
 import { connections } from './oauth/tokens/connections.ts'
 import { tokens } from './oauth/tokens/token.ts'
 import { uuid } from './parsing/fields.ts'
+import { readOwnRows } from './query-engine/reading.ts'
 import { sessions } from './sessions/session.ts'
 import { integrations } from './sources/integrations/integrations.ts'
-import { tags } from './tags.ts'
-import { liveDeployment, requireRole, tenant } from './transaction/access.ts'
+import { requireRole } from './transaction/access.ts'
 import type { RequestContext } from './transaction/context.ts'
 import type { Selection } from './transaction/once.ts'
 import { type Resource, resource } from './transaction/resource.ts'
@@ -69,31 +69,28 @@ export async function identifyNodes(ctx: RequestContext, ids: readonly string[])
   return new Map(rows.map((row) => [row.id, row.type]))
 }
 
-const deployments = resource<Row>({ name: 'Deployment', table: (sql) => sql.deployment, visible: liveDeployment })
-const revisions = resource<Row>({
-  name: 'Revision',
-  table: (sql) => sql.revision,
-  visible: (ctx) => ({ deployment: liveDeployment(ctx) }),
-})
 const organizations = resource<Row>({
   name: 'Organization',
   table: (sql) => sql.organization,
   visible: ({ workspace }) => ({ id: workspace.organizationId }),
 })
-const tracingProjects = resource<Row>({ name: 'Tracing project', table: (sql) => sql.tracingProject, visible: tenant })
-
 interface Row {
   id: string
 }
 
+/** Rows that the query engine reads. */
+const own = (table: Parameters<typeof readOwnRows>[1]): Pick<Resource<Row>, 'byIds'> => ({
+  byIds: (ctx, ids, selection) => readOwnRows(ctx, table, ids, selection),
+})
+
 const RESOURCES: Record<NodeType, Pick<Resource<Row>, 'byIds'>> = {
   Organization: organizations,
   Workspace: workspaces,
-  Deployment: deployments,
-  Revision: revisions,
-  Listener: listeners,
-  TracingProject: tracingProjects,
-  Tag: tags,
+  Deployment: own('Deployment'),
+  Revision: own('Revision'),
+  Listener: own('Listener'),
+  TracingProject: own('TracingProject'),
+  Tag: own('Tag'),
   GitIntegration: integrations,
   ApiKey: keys,
   Session: sessions,

@@ -1,6 +1,5 @@
 /** The tags of a workspace and its deployments. Setting a deployment's tags replaces all of them and creates missing ones. */
 import { z } from 'zod'
-import type { Tag } from '../generated/prisma/client.ts'
 import { requireVersion } from './errors/errors.ts'
 import type { Window } from './paging/paging.ts'
 import { printableName } from './parsing/fields.ts'
@@ -11,7 +10,6 @@ import { type LockedDeployment, lockDeployment, refuseDeleted } from './reposito
 import { actorOf, requireRole, tenant } from './transaction/access.ts'
 import type { RequestContext, Tx } from './transaction/context.ts'
 import { type Written, writeVerb } from './transaction/once.ts'
-import { resource } from './transaction/resource.ts'
 import { deploymentPath } from './values/shapes.ts'
 
 const tag = z.object({ key: printableName, value: printableName }).meta({ id: 'DeploymentTag' })
@@ -76,16 +74,19 @@ async function findOrCreateTags(ctx: RequestContext, tx: Tx, pairs: readonly Pai
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** The filter `tag_value_ids` takes their ids. */
-export const tags = resource<Tag>({ name: 'Tag', table: (sql) => sql.tag, visible: tenant })
-
-/** A compiled read of a window, and with `counts` of its total. Role: viewer. Throws what readNewest() throws. */
-export async function readTags(
+/** Newest first, with `counts` also the total. The filter `tag_value_ids` takes these ids. Role: viewer. */
+export async function readTags<Row>(
   ctx: RequestContext,
-  reading: Reading,
+  reading: Reading<Row>,
   window: Window,
-  counts: boolean,
-): Promise<CountedSlice> {
+  counts = false,
+): Promise<CountedSlice<Row>> {
   requireRole(ctx, 'viewer')
   return readNewest(ctx, reading, 'Tag', window, counts)
+}
+
+/** Role: viewer. */
+export async function countTags(ctx: RequestContext): Promise<number> {
+  requireRole(ctx, 'viewer')
+  return ctx.db.tag.count({ where: tenant(ctx) })
 }

@@ -157,7 +157,7 @@ export const FOLDERS: readonly Row[] = [
     `${BASE} domain/concurrency domain/transaction domain/idempotency api/auth api/limits api/realtime api/response-cache api/sse api/graphql/* platform/async platform/files platform/log`,
   ],
   ['api/rest/responses', 'domain/**'],
-  ['api/rest/examples', `${BASE}`],
+  ['api/rest/examples', `${BASE} domain/protocol`],
   [
     'api/rest/framework',
     `${BASE} domain/concurrency domain/transaction domain/cache-version domain/idempotency api/auth api/limits api/realtime api/response-cache api/sse api/rest/responses platform/log`,

@@ -5,6 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type BuildAccess, createBuildAccess } from '../../src/builder/build-access.ts'
 import { builderControlPlane } from '../../src/builder/control-plane.ts'
 import { ClaimLostError } from '../../src/domain/errors/errors.ts'
+import { snake } from '../../src/domain/parsing/naming.ts'
+import { WORK_COLUMNS } from '../../src/domain/protocol/answers.ts'
 import type { RemoteControlPlane } from '../../src/listener/control-plane.ts'
 import { ControlPlaneRefused } from '../../src/listener/errors.ts'
 import { claimOf, never } from '../dataplane/support.ts'
@@ -33,19 +35,13 @@ const during = <T>(work: () => Promise<T>) => access.withClaim(held, revisionId,
 const repository = { name: 'registry.test/w/d', insecure: false, username: 'token', password: 'canary' }
 const granted = { repository, git: null, tarball: true, failure: null }
 const revision = {
+  ...Object.fromEntries(Object.keys(WORK_COLUMNS).map((column) => [snake(column), null])),
   id: revisionId,
   number: 1,
   attempt: 1,
   source: 'internal_source',
-  repo_url: null,
-  repo_ref: null,
-  repo_commit_sha: null,
   graph_config_path: 'graph.json',
-  image_uri: null,
   source_tarball_path: 'a/b',
-  install_command: null,
-  build_command: null,
-  artifact: null,
   secrets: [{ name: 'TOKEN', value: 'canary' }],
 }
 const offered = () => ({

@@ -1,6 +1,6 @@
 /**
- * Compiled queries and REST's reads return the same as Prisma, byte by byte, for random documents, calls and rows. To repeat
- * with another seed: HOT_SEED=7 HOT_ROUNDS=1000 npx vitest run test/compiled-queries
+ * Compiled queries return the same as the resolvers, byte by byte, for random documents and rows. To repeat with another
+ * seed: HOT_SEED=7 HOT_ROUNDS=1000 npx vitest run test/compiled-queries
  */
 import { execute, getOperationAST, getVariableValues, parse, validate } from 'graphql'
 import { beforeAll, expect, test } from 'vitest'
@@ -8,19 +8,8 @@ import type { GraphQLContext } from '../../src/api/graphql/builder/context.ts'
 import { NotCompilable } from '../../src/api/graphql/compiled-queries/compilation.ts'
 import { compileQuery } from '../../src/api/graphql/compiled-queries/compile.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
-import { deployment as deploymentAnswer } from '../../src/api/rest/responses/deployment.ts'
-import { encode } from '../../src/api/rest/responses/response-schema.ts'
-import { revision as revisionAnswer } from '../../src/api/rest/responses/revision.ts'
-import { whereFilter } from '../../src/domain/deployments/filter.ts'
-import { orderOf } from '../../src/domain/deployments/order.ts'
-import { getDeployment, listDeployments, listInput } from '../../src/domain/deployments/read.ts'
-import { VIEW_FIELDS } from '../../src/domain/deployments/rest-view.ts'
-import { getRevision, listRevisions } from '../../src/domain/revisions/read.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
-import { DEPLOYMENT_STATUSES } from '../../src/domain/values/shapes.ts'
-import { RevisionStatus } from '../../src/generated/prisma/enums.ts'
-import { countStatements } from '../support/database.ts'
-import { as, useDomain } from '../support/domain.ts'
+import { useDomain } from '../support/domain.ts'
 import { Random } from './random.ts'
 import { randomDocument } from './random-documents.ts'
 import { type SeededRows, seed } from './random-rows.ts'
@@ -71,74 +60,3 @@ test(`random documents get the same answer compiled and by the resolvers (seed $
   }
   expect(seen.answers).toBeGreaterThan(ROUNDS * 0.6)
 })
-
-/** Reads by Prisma what REST returns. */
-const readByPrisma = (where: object, page: object = {}) =>
-  ctx.db.deployment.findMany({
-    where,
-    select: VIEW_FIELDS,
-    orderBy: orderOf({ by: 'CREATED_AT', direction: 'desc' }),
-    ...page,
-  })
-
-test(`REST reads deployments and revisions like Prisma, with one statement each (seed ${SEED})`, async () => {
-  for (let round = 0; round < ROUNDS; round++) {
-    const caller = as(ctx, random.pick(['viewer', 'admin']))
-    caller.clock = ctx.clock
-    const query = randomQuery()
-    const { filter, limit, offset } = paged(query)
-    const views = await readOnce(() => listDeployments(caller, { query }))
-    const expected = await readByPrisma(whereFilter(caller, filter), { take: limit, skip: offset })
-    const json = (view: unknown) => JSON.stringify(encode(deploymentAnswer, view as never, caller))
-    expect(views.resources.map(json), JSON.stringify(query)).toEqual(expected.map(json))
-    expect(views.offset).toBe(offset + expected.length)
-
-    const { id, revisions } = random.pick(seeded.deployments)
-    const path = { deployment_id: id }
-    expect(json(await readOnce(() => getDeployment(caller, { path })))).toBe(json((await readByPrisma({ id }))[0]))
-    if (revisions.length === 0) continue
-    const shownRevision = (row: unknown) => JSON.stringify(encode(revisionAnswer, row as never, caller))
-    const known = await ctx.db.revision.findMany({ where: { deploymentId: id }, orderBy: { number: 'desc' } })
-    const from = random.integerBelow(known.length)
-    const page = await readOnce(() => listRevisions(caller, { path, query: { limit: '3', offset: String(from) } }))
-    expect(page.resources).toEqual(known.slice(from, from + 3))
-    const revisionId = random.pick(revisions).id
-    const single = await readOnce(() => getRevision(caller, { path: { ...path, revision_id: revisionId } }))
-    expect(shownRevision(single)).toBe(shownRevision(known.find((row) => row.id === revisionId)))
-  }
-})
-
-/** Runs a read and checks that it takes one statement. */
-async function readOnce<T>(read: () => Promise<T>): Promise<T> {
-  let found: { value: T } | undefined
-  const statements = await countStatements(domain.database, async () => {
-    found = { value: await read() }
-  })
-  expect(statements).toHaveLength(1)
-  return found!.value
-}
-
-function randomQuery(): Record<string, string> {
-  const all: Record<string, string> = {
-    name_contains: random.pick(['APP', '%', '\\', '"']),
-    status: random.pick(DEPLOYMENT_STATUSES),
-    serving: random.pick(['true', 'false']),
-    latest_revision_status: random.pickSome(Object.values(RevisionStatus)).join(','),
-    latest_revision_waits: random.pick(['true', 'false']),
-    listener_id: random.pick(seeded.listeners),
-    remote_reconciled: random.pick(['true', 'false']),
-    tag_value_ids: random.pickSome(seeded.tags).join(','),
-    image_version: '1.0',
-  }
-  const names = Object.keys(all).filter(() => random.happens(0.12))
-  return {
-    ...Object.fromEntries(names.map((name) => [name, all[name]!])),
-    limit: String(1 + random.integerBelow(50)),
-    offset: String(random.integerBelow(10)),
-  }
-}
-
-function paged(query: Record<string, string>) {
-  const { limit, offset, ...filter } = listInput.parse({ query }).query
-  return { filter, limit, offset }
-}

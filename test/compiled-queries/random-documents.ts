@@ -1,6 +1,6 @@
 /** Random documents of compilable fields, with aliases, fragments, conditions, and arguments as text or variables. */
-import { type GraphQLObjectType, type GraphQLSchema, getNamedType, isObjectType } from 'graphql'
-import { COMPILED_TYPES } from '../../src/api/graphql/compiled-queries/field-table.ts'
+import { type GraphQLField, type GraphQLObjectType, type GraphQLSchema, getNamedType, isObjectType } from 'graphql'
+import { rowFieldOf } from '../../src/api/graphql/builder/row-fields.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../src/domain/deployments/order.ts'
 import { encodeCursor, newestCursor } from '../../src/domain/paging/paging.ts'
 import { DEPLOYMENT_STATUSES } from '../../src/domain/values/shapes.ts'
@@ -176,7 +176,7 @@ class Writer {
   /** A random selection of an object. `depth`: remaining nesting levels. */
   #selection(type: GraphQLObjectType, depth: number): string {
     const random = this.#random
-    const fields = Object.values(type.getFields()).filter(({ name }) => isCompilable(type.name, name))
+    const fields = Object.values(type.getFields()).filter((field) => isCompilable(type, field))
     const chosen = fields.filter(({ type: of }) => random.happens(isObjectType(getNamedType(of)) ? 0.5 : 0.4))
     const parts = chosen.flatMap(({ name, type: of }) => this.#field(type.name, name, getNamedType(of), depth))
     if (parts.length === 0 || random.happens(0.1)) parts.push('__typename')
@@ -231,8 +231,6 @@ class Writer {
   }
 }
 
-function isCompilable(type: string, field: string): boolean {
-  const compiledType = COMPILED_TYPES[type]
-  if (compiledType) return compiledType.columns === true || field in compiledType.fields
-  return true
+function isCompilable(type: GraphQLObjectType, field: GraphQLField<unknown, unknown>): boolean {
+  return !type.extensions.pothosPrismaModel || rowFieldOf(field) !== null
 }

@@ -1,5 +1,4 @@
 /** Seeds a workspace with likely and unlikely deployments, so that every column that affects an answer varies. */
-import { randomUUID } from 'node:crypto'
 import { sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
@@ -41,7 +40,8 @@ export async function seed(ctx: RequestContext, random: Random, now: Date): Prom
     [null, ago(89_999), ago(90_000), ago(90_001), ago(1_000_000)].map((lastSeenAt, i) =>
       db.listener.create({
         data: {
-          ...{ workspaceId, computeType: 'k8s', computeId: `cluster "${i}"`, lastSeenAt, createdAt: moment() },
+          ...{ id: random.uuid(), workspaceId, computeType: 'k8s', computeId: `cluster "${i}"` },
+          ...{ lastSeenAt, createdAt: moment(), updatedAt: moment() },
           k8sNamespaces: random.pick([[], ['agents'], ['a', 'b,{}"', 'NULL']]),
           version: random.pickOrNull('1.2.3'),
         },
@@ -50,18 +50,24 @@ export async function seed(ctx: RequestContext, random: Random, now: Date): Prom
   )
   const integrations = await ids(
     [{}, { removedAt: ago(5_000) }, { suspendedAt: ago(7_000) }].map((data) =>
-      db.integration.create({ data: { workspaceId, kind: 'directory', name: 'repos "x"', ...data } }),
+      db.integration.create({
+        data: { id: random.uuid(), workspaceId, kind: 'directory', name: 'repos "x"', ...data },
+      }),
     ),
   )
   const tags = await ids(
-    ['a', 'B', 'ä'].map((key, i) => db.tag.create({ data: { workspaceId, key, value: `v${i}`, createdAt: moment() } })),
+    ['a', 'B', 'ä'].map((key, i) =>
+      db.tag.create({ data: { id: random.uuid(), workspaceId, key, value: `v${i}`, createdAt: moment() } }),
+    ),
   )
   const deployments: SeededRows['deployments'] = []
   for (let i = 0; i < DEPLOYMENTS; i++) {
-    const id = randomUUID()
+    const id = random.uuid()
     const own = deploymentRow(random, { moment, ago, now }, i)
     const project = random.happens(0.5)
-      ? await db.tracingProject.create({ data: { workspaceId, name: own.name } })
+      ? await db.tracingProject.create({
+          data: { id: random.uuid(), workspaceId, name: own.name, createdAt: moment() },
+        })
       : null
     const data = {
       ...own,
@@ -146,7 +152,7 @@ function deploymentRow(
     reasonSince: explained ? moment() : null,
     ...(held
       ? {
-          ...{ claimId: randomUUID(), leaseHolder: 'worker', leaseToken: 9_007_199_254_740_993n },
+          ...{ claimId: random.uuid(), leaseHolder: 'worker', leaseToken: 9_007_199_254_740_993n },
           leaseExpiresAt: random.pick([ago(1), now, ago(-1), ago(-60_000)]),
         }
       : {}),
@@ -161,14 +167,14 @@ const lastChange = (random: Random) => ({
     name: random.pickOrNull('"b"'),
   },
   changed: random.pick([[], ['build_on_push', 'secrets']]),
-  ...(random.happens(0.5) ? { revision: { id: randomUUID(), number: 7 } } : {}),
+  ...(random.happens(0.5) ? { revision: { id: random.uuid(), number: 7 } } : {}),
   at: random.pick(['2999-01-01T00:00:00.000Z', '2001-01-01T00:00:00.000Z']),
 })
 
 function revisionRow(random: Random, deploymentId: string, number: number, moment: () => Date) {
   const status = random.pick(Object.values(RevisionStatus))
   return {
-    ...{ id: randomUUID(), deploymentId, number, rollout: number, status, attempt: 1 + random.integerBelow(3) },
+    ...{ id: random.uuid(), deploymentId, number, rollout: number, status, attempt: 1 + random.integerBelow(3) },
     reason: random.pickOrNull(...REASONS),
     reasonSince: random.happens(0.5) ? moment() : null,
     statusMessage: random.pickOrNull(...MESSAGES),

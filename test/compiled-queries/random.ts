@@ -23,6 +23,11 @@ export class Random {
     return Math.floor(this.next() * end)
   }
 
+  uuid(): string {
+    const hex = Array.from({ length: 8 }, () => this.integerBelow(65_536).toString(16).padStart(4, '0')).join('')
+    return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})/, '$1-$2-4$3-8$4-')
+  }
+
   pick<T>(values: readonly T[]): T {
     return values[this.integerBelow(values.length)]!
   }

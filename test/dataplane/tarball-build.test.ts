@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { StepFailure } from '../../src/dataplane/output/step-failure.ts'
 import { parseArtifact } from '../../src/dataplane/runtimes/artifact.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
+import { tarballRevision } from '../support/revision-work.ts'
 import { type TarEntry, tarball, tarballOf } from '../support/tarball.ts'
 import { claimOf, memoryLog, NO_SOURCES, never, openTestMachine, stepOf, type TestMachine } from './support.ts'
 
@@ -33,23 +34,7 @@ afterAll(() => machine.close())
 function revisionOf(bytes: Buffer | null, changes: Partial<RevisionWork> = {}): RevisionWork {
   const id = randomUUID()
   if (bytes) uploads.set(id, bytes)
-  return {
-    id,
-    number: 1,
-    attempt: 1,
-    source: 'internal_source',
-    repoUrl: null,
-    repoRef: null,
-    repoCommitSha: null,
-    graphConfigPath: 'graph.json',
-    imageUri: null,
-    sourceTarballPath: 'uploads/x',
-    installCommand: null,
-    buildCommand: null,
-    artifact: null,
-    secrets: [],
-    ...changes,
-  }
+  return tarballRevision({ id, ...changes })
 }
 
 async function build(revision: RevisionWork, claim = claimOf()) {

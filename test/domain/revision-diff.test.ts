@@ -6,6 +6,12 @@ import { compare, isSame, type Side } from '../../src/domain/revision-diff/compa
 import { durationsOf, type RevisionStep } from '../../src/domain/revisions/step-history.ts'
 import { fingerprintsOf, sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import { effectiveSpec } from '../../src/domain/values/resource-spec.ts'
+import { BUILD_COLUMNS, type BuildColumns } from '../../src/domain/values/revision-source.ts'
+
+const NO_COMMANDS = Object.fromEntries(Object.keys(BUILD_COLUMNS).map((column) => [column, null])) as Record<
+  keyof BuildColumns,
+  null
+>
 
 const side = (over: Partial<Side['revision']> = {}, more: Partial<Side> = {}): Side => ({
   revision: {
@@ -17,8 +23,7 @@ const side = (over: Partial<Side['revision']> = {}, more: Partial<Side> = {}): S
     commitMessage: 'One',
     commitAuthor: 'Ada',
     imageUri: null,
-    installCommand: null,
-    buildCommand: null,
+    ...NO_COMMANDS,
     ...over,
   },
   secrets: [],

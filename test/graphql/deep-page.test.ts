@@ -1,7 +1,7 @@
 /** A page behind 10,000 others costs as much as the first: one statement that reads an index from the cursor on. */
 import type pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
-import { deploymentCursor, orderOf } from '../../src/domain/deployments/order.ts'
+import { deploymentCursor } from '../../src/domain/deployments/order.ts'
 import { useApp } from '../support/app.ts'
 import { asAdmin } from '../support/database.ts'
 import { listener } from '../support/factories.ts'
@@ -38,7 +38,10 @@ const PAGE = `query ($after: String) { deployments(first: 50, after: $after) {
 /** The cursor of the `place`th deployment, newest first. */
 async function cursorAt(place: number): Promise<string> {
   const order = { by: 'CREATED_AT', direction: 'desc' } as const
-  const row = await app.app.core.db.deployment.findFirstOrThrow({ orderBy: orderOf(order), skip: place - 1 })
+  const row = await app.app.core.db.deployment.findFirstOrThrow({
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    skip: place - 1,
+  })
   return deploymentCursor(order, row)
 }
 

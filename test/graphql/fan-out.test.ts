@@ -65,10 +65,9 @@ test('an event costs the same statements for 60 subscribers as for one, even if 
         revision: { status: 'INTERRUPTED', deployment: { name: 'shared' } },
       })
   })
-  const selected = statements.filter(
-    (sql) => /SELECT/.test(sql) && /"revisions"/.test(sql) && /"deployments"/.test(sql),
+  const ofTheStreams = statements.filter(
+    (sql) => /FROM revisions d .* deployments .*/s.test(sql) && sql.includes('"name"'),
   )
-  const ofTheStreams = selected.filter((sql) => sql.includes('"name"'))
   expect(ofTheStreams.length).toBeLessThanOrEqual(2)
   expect(ofTheStreams.length).toBeGreaterThan(0)
 })

@@ -66,9 +66,10 @@ test('a mutation’s answer can have parts that no row has', async () => {
   await life('with-lists', {}, MORE)
 })
 
-test('selecting the whole listener takes one more statement', async () => {
+test('selecting the whole listener takes one more statement, unless the deployment is read anyway', async () => {
   const { id } = await listener(app)
   const sourceConfig = { listenerId: id, listenerConfig: { k8sNamespace: 'agents' } }
   const counted = await life('on-a-listener', sourceConfig)
-  expect(counted).toEqual(Object.fromEntries(Object.entries(COUNTED).map(([call, count]) => [call, count + 1])))
+  const more = Object.fromEntries(Object.entries(COUNTED).map(([call, count]) => [call, count + 1]))
+  expect(counted).toEqual({ ...more, interrupt: COUNTED.interrupt })
 })

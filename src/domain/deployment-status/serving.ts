@@ -1,13 +1,13 @@
 /**
- * Whether a deployment serves, its health, and why nothing serves: derived, never stored (README.md). For a row, as Prisma's
- * where-clause, and as SQL; a test compares the three.
+ * Whether a deployment serves, its health, and why nothing serves: derived, never stored (README.md). For a row and as SQL;
+ * a test compares both.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Explanation } from '../values/explanation.ts'
 import { isTerminal, STATUS_WORDS } from '../values/lifecycle.ts'
 import { knownReason, type Reason } from '../values/reasons.ts'
 import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
-import { isSilent, lastSeenWhere, silentBefore } from './status.ts'
+import { isSilent, silentBefore } from './status.ts'
 
 export const SERVING_FIELDS = {
   deletedAt: true,
@@ -59,30 +59,6 @@ export function isServing(deployment: ServingFields, now: Date): boolean {
   const { deletedAt, activeRevisionId } = deployment
   const ready = storedHealth(deployment)?.ready ?? 0
   return deletedAt === null && activeRevisionId !== null && ready > 0 && isObserved(deployment, now)
-}
-
-export function whereServing(serving: boolean, now: Date): Prisma.DeploymentWhereInput {
-  const before = silentBefore(now)
-  if (serving)
-    return {
-      deletedAt: null,
-      activeRevisionId: { not: null },
-      leaseExpiresAt: { gt: now },
-      health: { path: ['ready'], gt: 0 },
-      OR: [{ listenerId: null }, { listener: lastSeenWhere({ gte: before }) }],
-    }
-  // written out, because the negation of a comparison with NULL is NULL in SQL
-  return {
-    OR: [
-      { deletedAt: { not: null } },
-      { activeRevisionId: null },
-      { leaseExpiresAt: null },
-      { leaseExpiresAt: { lte: now } },
-      { health: { equals: Prisma.AnyNull } },
-      { health: { path: ['ready'], lte: 0 } },
-      { listener: lastSeenWhere({ lt: before }) },
-    ],
-  }
 }
 
 /** On deployments `d` and their listeners `l`. */

@@ -1,7 +1,4 @@
-/**
- * A deployment's status: derived, never stored (README.md). For a row, as Prisma's where-clause, and as SQL; a test compares
- * the three.
- */
+/** A deployment's status: derived, never stored (README.md). For a row and as SQL; a test compares both. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { DeploymentStatus } from '../values/shapes.ts'
 
@@ -32,25 +29,23 @@ export function deploymentStatus(deployment: StatusFields, now: Date): Deploymen
   return deployment.idle ? 'UNUSED' : 'READY'
 }
 
-export function whereStatus(status: DeploymentStatus, now: Date): Prisma.DeploymentWhereInput {
-  const before = silentBefore(now)
-  if (status === 'AWAITING_DELETE') return { deletedAt: { not: null } }
-  if (status === 'UNKNOWN') return { deletedAt: null, listener: lastSeenWhere({ lt: before }) }
-  // written out, because the negation of a comparison with NULL is NULL in SQL
-  const live = { deletedAt: null, OR: [{ listenerId: null }, { listener: lastSeenWhere({ gte: before }) }] }
-  if (status === 'AWAITING_DATABASE') return { ...live, provisionedAt: null }
-  return { ...live, provisionedAt: { not: null }, idle: status === 'UNUSED' }
-}
+const LAST_SEEN = Prisma.sql`coalesce(l.last_seen_at, l.created_at)`
 
 /** On deployments `d` and their listeners `l`. */
 export function statusSql(now: Date): Prisma.Sql {
   return Prisma.sql`CASE
     WHEN d.deleted_at IS NOT NULL THEN ${'AWAITING_DELETE' satisfies DeploymentStatus}
-    WHEN coalesce(l.last_seen_at, l.created_at) < ${silentBefore(now)} THEN ${'UNKNOWN' satisfies DeploymentStatus}
+    WHEN ${LAST_SEEN} < ${silentBefore(now)} THEN ${'UNKNOWN' satisfies DeploymentStatus}
     WHEN d.provisioned_at IS NULL THEN ${'AWAITING_DATABASE' satisfies DeploymentStatus}
     WHEN d.idle THEN ${'UNUSED' satisfies DeploymentStatus} ELSE ${'READY' satisfies DeploymentStatus} END`
 }
 
-export function lastSeenWhere(when: Prisma.DateTimeFilter): Prisma.ListenerWhereInput {
-  return { OR: [{ lastSeenAt: when }, { lastSeenAt: null, createdAt: when }] }
+/** Compares base columns, so indexes can answer. */
+export function whereStatusSql(status: DeploymentStatus, now: Date): Prisma.Sql {
+  if (status === 'AWAITING_DELETE') return Prisma.sql`d.deleted_at IS NOT NULL`
+  const before = silentBefore(now)
+  if (status === 'UNKNOWN') return Prisma.sql`d.deleted_at IS NULL AND ${LAST_SEEN} < ${before}`
+  const notSilent = Prisma.sql`d.deleted_at IS NULL AND (l.id IS NULL OR ${LAST_SEEN} >= ${before})`
+  if (status === 'AWAITING_DATABASE') return Prisma.sql`d.provisioned_at IS NULL AND ${notSilent}`
+  return Prisma.sql`${status === 'UNUSED' ? Prisma.sql`d.idle` : Prisma.sql`NOT d.idle`} AND d.provisioned_at IS NOT NULL AND ${notSilent}`
 }

@@ -1,15 +1,10 @@
-/**
- * The filter of deployments, as Prisma's where-clause and as SQL. A test compares both for each member. README.md explains
- * the forms of values.
- */
+/** The filter of deployments. README.md explains the forms of values. */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { whereServing } from '../deployment-status/serving.ts'
-import { whereStatus } from '../deployment-status/status.ts'
-import { whereServingSql, whereStatusSql } from '../deployment-status/where-sql.ts'
+import { servingSql } from '../deployment-status/serving.ts'
+import { whereStatusSql } from '../deployment-status/status.ts'
 import { parse } from '../parsing/parse.ts'
 import { escapeLike, hideFromPlanner } from '../sql/statements.ts'
-import { liveDeployment } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { BETWEEN_STEPS, OPEN } from '../values/lifecycle.ts'
 import { WAITING_REASONS } from '../values/reasons.ts'
@@ -25,28 +20,12 @@ export function parseFilter(raw: unknown): DeploymentFilter {
   return parse(filterInput, { query: raw ?? {} }).query
 }
 
-/** Selects the tenant's matching deployments. */
-export function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Prisma.DeploymentWhereInput {
-  const and: Prisma.DeploymentWhereInput[] = [liveDeployment(ctx)]
-  if (filter.name !== undefined) and.push({ name: filter.name })
-  if (filter.name_contains !== undefined)
-    and.push({ name: { contains: escapeLike(filter.name_contains), mode: 'insensitive' } })
-  if (filter.status !== undefined) and.push(whereStatus(filter.status, ctx.clock()))
-  if (filter.serving !== undefined) and.push(whereServing(filter.serving, ctx.clock()))
-  if (filter.latest_revision_status) and.push(whereLatest(filter.latest_revision_status))
-  if (filter.latest_revision_waits !== undefined) and.push(whereWaits(filter.latest_revision_waits))
-  if (filter.source !== undefined) and.push({ source: filter.source })
-  if (filter.listener_id !== undefined) and.push({ listenerId: filter.listener_id })
-  if (filter.remote_reconciled !== undefined) and.push({ listenerId: filter.remote_reconciled ? { not: null } : null })
-  if (filter.tag_value_ids) and.push({ tags: { some: { tagId: { in: filter.tag_value_ids } } } })
-  if (filter.image_version !== undefined) and.push({ imageVersion: filter.image_version })
-  if (filter.deployment_type !== undefined) and.push({ deploymentType: filter.deployment_type })
-  if (filter.deployment_ids) and.push({ id: { in: filter.deployment_ids } })
-  return { AND: and }
-}
+/** Whether time alone changes which deployments match. */
+export const dependsOnClock = ({ status, serving }: DeploymentFilter): boolean =>
+  status !== undefined || serving !== undefined
 
 /**
- * The same as SQL, on deployments `d`, listeners `l` and latest revisions `r`. `given` writes values whose frequency
+ * Selects the tenant's matching deployments: on deployments `d`, listeners `l` and latest revisions `r`. `given` writes values whose frequency
  * varies; prepared statements pass `hideFromPlanner`.
  */
 export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given = visible): Prisma.Sql {
@@ -59,8 +38,11 @@ export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given =
     and.push(Prisma.sql`${name} ILIKE ${given(Prisma.sql`${`%${escapeLike(filter.name_contains)}%`}::text`)}`)
   }
   if (filter.status !== undefined) and.push(whereStatusSql(filter.status, ctx.clock()))
-  if (filter.serving !== undefined) and.push(whereServingSql(filter.serving, ctx.clock()))
-  if (filter.latest_revision_status) and.push(whereLatestSql(filter.latest_revision_status))
+  if (filter.serving !== undefined) {
+    const serving = servingSql(ctx.clock())
+    and.push(filter.serving ? serving : Prisma.sql`NOT ${serving}`)
+  }
+  if (filter.latest_revision_status) and.push(latestSql(filter.latest_revision_status))
   if (filter.latest_revision_waits !== undefined)
     and.push(filter.latest_revision_waits ? LATEST_WAITS : Prisma.sql`NOT ${LATEST_WAITS}`)
   if (filter.source !== undefined) and.push(Prisma.sql`d.source = ${literal(filter.source)}`)
@@ -103,18 +85,7 @@ const literals = (values: readonly string[]) => Prisma.join(values.map(literal))
 const isOpen = (status: RevisionStatus) => (OPEN as readonly RevisionStatus[]).includes(status)
 
 /** Ended revisions are found by the deployment's `latest_outcome`; only a few are open at a time. */
-function whereLatest(statuses: readonly RevisionStatus[]): Prisma.DeploymentWhereInput {
-  const ended = statuses.filter((status) => !isOpen(status))
-  const open = statuses.filter(isOpen)
-  return {
-    OR: [
-      ...(ended.length > 0 ? [{ latestOutcome: ended.length === 1 ? ended[0]! : { in: ended } }] : []),
-      ...(open.length > 0 ? [{ latestOutcome: null, latestRevision: { status: { in: open } } }] : []),
-    ],
-  }
-}
-
-function whereLatestSql(statuses: readonly RevisionStatus[]): Prisma.Sql {
+function latestSql(statuses: readonly RevisionStatus[]): Prisma.Sql {
   const ended = statuses.filter((status) => !isOpen(status))
   const open = statuses.filter(isOpen)
   const either = [
@@ -129,12 +100,3 @@ export const waitsSql = (r: Prisma.Sql): Prisma.Sql =>
   Prisma.sql`coalesce(${r}.status IN (${literals(BETWEEN_STEPS)}) OR ${r}.reason IN (${literals(WAITING_REASONS)}), false)`
 
 const LATEST_WAITS = Prisma.sql`(d.latest_outcome IS NULL AND ${waitsSql(Prisma.raw('r'))})`
-
-function whereWaits(waits: boolean): Prisma.DeploymentWhereInput {
-  const [statuses, reasons] = [[...BETWEEN_STEPS], [...WAITING_REASONS]]
-  if (waits)
-    return { latestOutcome: null, latestRevision: { OR: [{ status: { in: statuses } }, { reason: { in: reasons } }] } }
-  // written out, because the negation of a comparison with NULL is NULL in SQL
-  const isWorkedOn = { status: { notIn: statuses }, OR: [{ reason: null }, { reason: { notIn: reasons } }] }
-  return { OR: [{ latestOutcome: { not: null } }, { latestRevision: null }, { latestRevision: isWorkedOn }] }
-}

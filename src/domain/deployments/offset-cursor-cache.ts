@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache'
 import { withoutLastSeen } from '../cache-version/version.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import type { DeploymentFilter } from './filter.ts'
+import { type DeploymentFilter, dependsOnClock } from './filter.ts'
 
 /** The list has `offset` rows up to and including this one. */
 export interface OffsetCursor {
@@ -61,9 +61,7 @@ export function rememberCursor(
   version: string | null,
 ): void {
   const key = keyOf(ctx, filter)
-  // matches of these filters also change with time
-  if (version === null || filter.status !== undefined || filter.serving !== undefined || key.length > MAX_KEY_LENGTH)
-    return
+  if (version === null || dependsOnClock(filter) || key.length > MAX_KEY_LENGTH) return
   const at = withoutLastSeen(version)
   let list = listsOf(ctx).get(key)
   if (list?.version !== at) {

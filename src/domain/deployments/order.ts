@@ -1,7 +1,4 @@
-/**
- * The sort orders of deployments with their cursors, for Prisma and as SQL. A test compares both. Each order ends with the
- * id, so it is total.
- */
+/** The sort orders of deployments with their cursors. Each order ends with the id, so it is total. */
 import { z } from 'zod'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { decodeCursor, encodeCursor, type Window } from '../paging/paging.ts'
@@ -28,17 +25,14 @@ const SQL = { attention: 'attention', createdAt: 'created_at', updatedAt: 'updat
 const TYPE = { attention: 'int', createdAt: 'timestamptz', updatedAt: 'timestamptz', name: 'text' } as const
 const SHAPE = { attention: z.int32(), createdAt: time, updatedAt: time, name: printableName } as const
 
+/** The columns that deploymentCursor() needs. */
+export const SORT_FIELDS = { id: true, attention: true, createdAt: true, updatedAt: true, name: true } as const
+
 const columnSql = (column: SortColumn) => Prisma.raw(`d.${SQL[column]}`)
 
 const flip = (direction: 'asc' | 'desc') => (direction === 'asc' ? 'desc' : 'asc')
 
-/** `backward`: reversed, to read a window from its end. */
-export function orderOf(order: DeploymentOrder, backward = false): Prisma.DeploymentOrderByWithRelationInput[] {
-  const direction = backward ? flip(order.direction) : order.direction
-  return [...COLUMNS[order.by], 'id' as const].map((column) => ({ [column]: direction }))
-}
-
-/** The columns after ORDER BY, on deployments `d`. */
+/** The columns after ORDER BY, on deployments `d`. `backward`: reversed, to read a window from its end. */
 export function orderSql(order: DeploymentOrder, backward = false): Prisma.Sql {
   const direction = backward ? flip(order.direction) : order.direction
   const sort = direction === 'asc' ? Prisma.sql`ASC` : Prisma.sql`DESC`
@@ -52,19 +46,14 @@ export function deploymentCursor({ by }: DeploymentOrder, row: Pick<Deployment, 
   return encodeCursor([by, ...values.map((value) => (value instanceof Date ? value.toISOString() : value)), row.id])
 }
 
-/** The conditions for `after` and `before`. Throws ValidationError for a cursor of another order. */
-export function keysetOf(order: DeploymentOrder, window: Window): Prisma.DeploymentWhereInput[] {
-  const sides: Prisma.DeploymentWhereInput[] = []
-  if (window.after) sides.push(beyond(order, window.after, order.direction, 'after'))
-  if (window.before) sides.push(beyond(order, window.before, flip(order.direction), 'before'))
-  return sides
-}
-
-/** The same as SQL on deployments `d`; null: no cursor is given. */
+/**
+ * The conditions for `after` and `before` on deployments `d`; null: no cursor is given. Throws ValidationError for a cursor of
+ * another order.
+ */
 export function keysetSql(order: DeploymentOrder, window: Window): Prisma.Sql | null {
   const sides: Prisma.Sql[] = []
-  if (window.after) sides.push(beyondSql(order, window.after, order.direction, 'after'))
-  if (window.before) sides.push(beyondSql(order, window.before, flip(order.direction), 'before'))
+  if (window.after) sides.push(beyond(order, window.after, order.direction, 'after'))
+  if (window.before) sides.push(beyond(order, window.before, flip(order.direction), 'before'))
   return sides.length > 0 ? Prisma.join(sides, ' AND ') : null
 }
 
@@ -75,26 +64,7 @@ function decode({ by }: DeploymentOrder, cursor: string, name: string): { values
   return { id: values.pop() as string, values }
 }
 
-function beyond(
-  order: DeploymentOrder,
-  cursor: string,
-  direction: 'asc' | 'desc',
-  name: string,
-): Prisma.DeploymentWhereInput {
-  const { values, id } = decode(order, cursor, name)
-  const op = direction === 'asc' ? 'gt' : 'lt'
-  const columns: (SortColumn | 'id')[] = [...COLUMNS[order.by], 'id']
-  const all = [...values, id]
-  // greater in one column and equal in all columns before it
-  const either = columns.map((column, at) => ({
-    ...Object.fromEntries(columns.slice(0, at).map((before, place) => [before, all[place]])),
-    [column]: { [op]: all[at] },
-  }))
-  // redundant, but the index can use it
-  return { [columns[0]!]: { [`${op}e`]: all[0] }, OR: either }
-}
-
-function beyondSql(order: DeploymentOrder, cursor: string, direction: 'asc' | 'desc', name: string): Prisma.Sql {
+function beyond(order: DeploymentOrder, cursor: string, direction: 'asc' | 'desc', name: string): Prisma.Sql {
   const { values, id } = decode(order, cursor, name)
   const op = direction === 'asc' ? Prisma.sql`>` : Prisma.sql`<`
   const columns = COLUMNS[order.by]

@@ -1,12 +1,17 @@
 /** Reads the deployment and revision that a write returns (docs/api-rules.md#errors). */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
-import { filled, type Known, simple } from '../query-engine/one-row.ts'
-import { selectWrittenRevision } from '../revisions/read.ts'
+import { type Model, TABLES } from '../../generated/tables.ts'
+import { readById } from '../query-engine/reading.ts'
+import type { Selection } from '../query-engine/rows.ts'
 import type { Tx } from '../transaction/context.ts'
-import type { Selection, Written } from '../transaction/once.ts'
+import type { Written } from '../transaction/once.ts'
 import type { Stored } from '../transaction/unit-of-work.ts'
-import { selectWritten } from './read.ts'
 import { type DeploymentView, VIEW_FIELDS } from './rest-view.ts'
+
+/** A row in Prisma's shape. It contains only the relations that are known. */
+interface Known {
+  readonly [field: string]: unknown
+}
 
 /**
  * For REST: the deployment after the write, and the revision that it made or changed. Usually without a statement: the
@@ -14,13 +19,15 @@ import { type DeploymentView, VIEW_FIELDS } from './rest-view.ts'
  */
 export async function readWritten(
   tx: Tx,
-  { deploymentId, revisionId }: Written,
+  written: Written,
 ): Promise<{ deployment: DeploymentView; revisionId: string | null }> {
-  const known = knownDeployment(tx, await tx.unit.stored(), deploymentId)
-  if (known?.latestRevision && known.activeRevision !== undefined && known.secretSet !== undefined)
-    return { deployment: known as unknown as DeploymentView, revisionId }
-  const read = selectWritten(tx, deploymentId, { select: VIEW_FIELDS })
-  return { deployment: (await read) as unknown as DeploymentView, revisionId }
+  const { deployment } = await readSelected(tx, written, { deployment: { select: VIEW_FIELDS }, revision: null })
+  return { deployment: deployment as unknown as DeploymentView, revisionId: written.revisionId }
+}
+
+/** For REST: the revision that the write made or changed. */
+export async function readWrittenRevision(tx: Tx, written: Written): Promise<Revision> {
+  return (await readSelected(tx, written, { deployment: null, revision: {} })).revision!
 }
 
 /** Null: the last statement did not write it. Includes only relations that were read. */
@@ -45,7 +52,6 @@ function knownDeployment(tx: Tx, stored: Stored, id: string): Known | null {
 
 /** For GraphQL: the selected fields; null: nothing is selected. */
 export interface WrittenSelection {
-  workspaceId: string
   deployment: Selection | null
   revision: Selection | null
 }
@@ -54,34 +60,40 @@ export interface WrittenSelection {
 export async function readSelected(
   tx: Tx,
   { deploymentId, revisionId }: Written,
-  { workspaceId, ...selected }: WrittenSelection,
+  selected: WrittenSelection,
 ): Promise<{ deployment: Deployment | null; revision: Revision | null }> {
   const stored = await tx.unit.stored()
   const deployment = knownDeployment(tx, stored, deploymentId)
-  const one = async <Row>(
-    table: 'Deployment' | 'Revision',
-    id: string,
-    query: Selection,
-    known: Known | null,
-    ask: (tx: Tx, id: string, query: Selection) => Promise<Row>,
-  ): Promise<Row> => {
-    const select = simple(table, query)
-    const row = select && (await filled(tx, { table, id, workspaceId }, select, known))
-    return row ? (row as Row) : ask(tx, id, query)
-  }
   const revision = revisionId === null ? undefined : stored.revision.get(revisionId)
+  const knownRevision = revision && { ...revision, deployment: deployment ?? undefined }
+  const one = async <Row>(table: 'Deployment' | 'Revision', id: string, selection: Selection, known: Known | null) =>
+    (fromKnown(table, selection, known) ?? (await readById(tx, table, id, selection))) as Row
   return {
     deployment:
-      selected.deployment && (await one('Deployment', deploymentId, selected.deployment, deployment, selectWritten)),
+      selected.deployment && (await one<Deployment>('Deployment', deploymentId, selected.deployment, deployment)),
     revision:
       selected.revision && revisionId !== null
-        ? await one(
-            'Revision',
-            revisionId,
-            selected.revision,
-            revision ? { ...revision, deployment: deployment ?? undefined } : null,
-            selectWrittenRevision,
-          )
+        ? await one<Revision>('Revision', revisionId, selected.revision, knownRevision ?? null)
         : null,
   }
+}
+
+/** The selected parts of a row, from known values. Null: some of them are not known. */
+function fromKnown(table: Model, { select, include }: Selection, known: Known | null | undefined): Known | null {
+  if (!known) return null
+  const { columns, relations } = TABLES[table]
+  const found: Record<string, unknown> = {}
+  for (const [name, what] of Object.entries(select ?? { ...columns, ...include })) {
+    if (!what) continue
+    const [related, foreignKey] = relations[name] ?? []
+    let value: unknown = name in columns ? known[name] : undefined
+    if (related && foreignKey)
+      value =
+        known[foreignKey] === null
+          ? null
+          : (fromKnown(related, what === true ? {} : (what as Selection), known[name] as Known | null) ?? undefined)
+    if (value === undefined) return null
+    found[name] = value
+  }
+  return found
 }

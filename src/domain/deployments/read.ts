@@ -1,19 +1,23 @@
-/** Reads deployments: one, a page by offset (REST) or a window by cursor (GraphQL). */
+/** Reads deployments: one, a page by offset or a window by cursor. REST's part of a row is in rest-view.ts. */
 import { z } from 'zod'
-import type { Deployment } from '../../generated/prisma/client.ts'
-import { NotFoundError } from '../errors/errors.ts'
-import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../paging/paging.ts'
+import { Prisma } from '../../generated/prisma/client.ts'
+import { versionReadAt } from '../cache-version/read-at.ts'
+import { cut, type OffsetPage, type Window } from '../paging/paging.ts'
 import { waitSeconds } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
-import { liveDeployment, requireRole, seesValues } from '../transaction/access.ts'
+import { type CountedSlice, type Reading, readAll, readOwn } from '../query-engine/reading.ts'
+import type { RowList } from '../query-engine/rows.ts'
+import { requireRole, seesValues } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { type Selection, writtenRow } from '../transaction/once.ts'
 import { hasEnded, waitUntil } from '../transaction/wait.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from '../values/shapes.ts'
-import { type DeploymentFilter, whereFilter } from './filter.ts'
-import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
-import { type DeploymentView, readView, readViews, readWaitingView, type WaitingView } from './rest-view.ts'
+import type { DeploymentFilter } from './filter.ts'
+import { rememberCursor } from './offset-cursor-cache.ts'
+import type { DeploymentOrder } from './order.ts'
+import { type DeploymentView, viewReading, type WaitingView, waitingReading } from './rest-view.ts'
+import { offsetPageRows, windowRows } from './row-source.ts'
+import { prepareCount } from './total.ts'
 
 export type { DeploymentView }
 
@@ -30,35 +34,25 @@ export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise
   requireRole(ctx, 'viewer')
   const { path, query } = parse(getInput, { query: {}, ...raw })
   const deploymentId = path.deployment_id
-  if (query.wait === 0) return readView(ctx, deploymentId)
+  if (query.wait === 0) return readOwn(ctx, 'Deployment', deploymentId, viewReading(ctx))
   return waitUntil<WaitingView>(ctx, {
     seconds: query.wait,
     scope: { deploymentId },
     // callers with different rights must not share an answer
     key: `deployment ${deploymentId} ${seesValues(ctx.actor)}`,
-    read: () => readWaitingView(ctx, deploymentId),
+    read: () => readOwn(ctx, 'Deployment', deploymentId, waitingReading(ctx)),
     wakes: raw.isNews ? () => true : hasEnded,
-    done: raw.isNews ?? (({ newestStatus }) => newestStatus === null || isTerminal(newestStatus)),
+    done: raw.isNews ?? (({ newestRollout: [newest] }) => !newest || isTerminal(newest.status)),
   })
 }
 
-const selectInput = z.object({ path: deploymentPath })
+const oneInput = z.object({ path: deploymentPath })
 
-/** For GraphQL. `query`: the selection. Role: viewer. Throws NotFoundError. */
-export async function selectDeployment(ctx: RequestContext, raw: RawInput, query: Selection): Promise<Deployment> {
+/** Role: viewer. Throws NotFoundError. */
+export async function readDeployment<Row>(ctx: RequestContext, raw: RawInput, reading: Reading<Row>): Promise<Row> {
   requireRole(ctx, 'viewer')
-  const { path } = parse(selectInput, raw)
-  return findDeployment(ctx, path.deployment_id, query)
+  return readOwn(ctx, 'Deployment', parse(oneInput, raw).path.deployment_id, reading)
 }
-
-async function findDeployment(ctx: RequestContext, id: string, query: Selection): Promise<Deployment> {
-  const found = await ctx.db.deployment.findFirst({ ...query, where: { id, ...liveDeployment(ctx) } })
-  if (!found) throw new NotFoundError('Deployment', id)
-  return found
-}
-
-/** The row after a write, for GraphQL. */
-export const selectWritten = writtenRow((sql) => sql.deployment)
 
 export const listInput = z.object({ query: z.object({ ...offsetQuery, ...deploymentFilter }) })
 
@@ -67,25 +61,32 @@ export async function listDeployments(ctx: RequestContext, raw: RawInput): Promi
   requireRole(ctx, 'viewer')
   const { query } = parse(listInput, raw)
   const { limit, offset, ...filter } = query
-  const resources = await readViews(ctx, filter, { limit, offset })
-  return { resources, offset: offset + resources.length }
+  const resources = await readAll(ctx, viewReading(ctx), offsetPageRows(ctx, filter, { limit, offset }))
+  const end = offset + resources.length
+  const [first, last] = [resources[0], resources.at(-1)]
+  if (first && last)
+    rememberCursor(ctx, filter, { id: last.id, createdAt: last.createdAt, offset: end }, versionReadAt(first))
+  return { resources, offset: end }
 }
 
-/** For GraphQL. `query`: the selection. Role: viewer. */
-export async function windowDeployments(
+/** A window of the list, with `counts` also its total. Role: viewer. Throws ValidationError for a wrong window or cursor. */
+export async function readWindow<Row>(
   ctx: RequestContext,
+  { send, decode }: Reading<Row>,
   window: Window,
-  filter: DeploymentFilter,
-  order: DeploymentOrder,
-  query: Selection,
-): Promise<Slice<Deployment>> {
+  { filter, order }: { filter: DeploymentFilter; order: DeploymentOrder },
+  counts = false,
+): Promise<CountedSlice<Row>> {
   requireRole(ctx, 'viewer')
-  const { take, backward } = windowSize(window)
-  const found = await ctx.db.deployment.findMany({
-    ...query,
-    where: { AND: [whereFilter(ctx, filter), ...keysetOf(order, window)] },
-    orderBy: orderOf(order, backward),
-    take: take + 1,
-  })
-  return cut(window, found)
+  const count = counts ? prepareCount(ctx, filter) : null
+  const rows = await send(ctx, { ...windowRows(ctx, window, filter, order), extra: count?.value })
+  const total = count && (await count.total(rows))
+  return { ...cut(window, rows.map(decode)), total }
+}
+
+/** Sorted by key and value. */
+export const TAGS: RowList<unknown> = {
+  table: 'Tag',
+  isBelow: (own, above) => `${own}.id IN (SELECT tag_id FROM deployment_tags WHERE deployment_id = ${above}.id)`,
+  page: (own) => ({ where: Prisma.empty, order: Prisma.raw(`${own}.key, ${own}.value`), limit: Prisma.empty }),
 }

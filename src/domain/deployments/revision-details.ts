@@ -4,13 +4,14 @@ import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { NotFoundError } from '../errors/errors.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
+import { readOwnRows } from '../query-engine/reading.ts'
 import { readQueuePositions } from '../revisions/queue-position.ts'
 import { requireDeployment } from '../revisions/read.ts'
 import { knownRuntimeConfig } from '../revisions/runtime-config.ts'
 import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } from '../revisions/step-history.ts'
 import { readWhyNotRedeployable } from '../rollouts/redeploy.ts'
 import { fingerprintsOf, type SecretFingerprint } from '../secrets/secret-set.ts'
-import { liveDeployment, requireRole } from '../transaction/access.ts'
+import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type BuildPlanReport, knownBuildPlan } from '../values/build-plan.ts'
 import type { EffectiveSpec } from '../values/resource-spec.ts'
@@ -37,14 +38,14 @@ export interface RevisionDetails {
 }
 
 const WITH = { secretSet: true, deployment: true } as const satisfies Prisma.RevisionInclude
+type Row = Prisma.RevisionGetPayload<{ include: typeof WITH }>
 
 /** Role: viewer. Throws NotFoundError for either id. */
 export async function getRevisionDetails(ctx: RequestContext, raw: RawInput): Promise<RevisionDetails> {
   requireRole(ctx, 'viewer')
   const { deployment_id: deploymentId, revision_id: id } = parse(revisionDetailsInput, raw).path
-  const where = { id, deploymentId, deployment: liveDeployment(ctx) }
-  const revision = await ctx.db.revision.findFirst({ where, include: WITH })
-  if (!revision) {
+  const [revision] = await readOwnRows<Row>(ctx, 'Revision', [id], { include: WITH })
+  if (revision?.deploymentId !== deploymentId) {
     await requireDeployment(ctx, deploymentId)
     throw new NotFoundError('Revision', id)
   }

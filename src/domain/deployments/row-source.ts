@@ -1,26 +1,14 @@
-/** The FROM clause and the rows of compiled reads: one deployment, a window by cursor, or a page by offset. */
+/** The FROM clause and conditions of reads: a window by cursor, or a page by offset. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { changedSince } from '../cache-version/version.ts'
 import { type Window, windowSize } from '../paging/paging.ts'
-import type { Call } from '../query-engine/rows.ts'
-import { checkOnly, hideFromPlanner } from '../sql/statements.ts'
+import type { RowSource } from '../query-engine/reading.ts'
+import { hideFromPlanner } from '../sql/statements.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 import { cursorBefore } from './offset-cursor-cache.ts'
 import { type DeploymentOrder, orderSql } from './order.ts'
 import { needsSearch, pageSql } from './page.ts'
-
-type Variables = Call['variables']
-const NONE: Variables = {}
-
-const DEPLOYMENTS = Prisma.raw('deployments d')
-
-export function oneRow(ctx: RequestContext, id: string, variables = NONE): Call {
-  const workspaceId = ctx.workspace.id
-  const own = checkOnly(Prisma.sql`d.workspace_id = ${workspaceId}::uuid`)
-  const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND ${own} AND d.torn_down_at IS NULL`
-  return { from: DEPLOYMENTS, tail, workspaceId, variables }
-}
 
 /** Reads one row more than the window has. Throws ValidationError for a wrong window or cursor. */
 export function windowRows(
@@ -28,12 +16,11 @@ export function windowRows(
   window: Window,
   filter: DeploymentFilter,
   order: DeploymentOrder,
-  variables = NONE,
-): Call {
+): RowSource {
   const { take, backward } = windowSize(window)
   // selects the page first, so relations are read only for its rows
   const from = pageSql(ctx, filter, order, window, take + 1, backward)
-  return { from, tail: Prisma.sql`ORDER BY ${orderSql(order, backward)}`, workspaceId: ctx.workspace.id, variables }
+  return { from, tail: Prisma.sql`ORDER BY ${orderSql(order, backward)}`, workspaceId: ctx.workspace.id }
 }
 
 const NEWEST_FIRST: DeploymentOrder = { by: 'CREATED_AT', direction: 'desc' }
@@ -49,9 +36,9 @@ export function offsetPageRows(
   ctx: RequestContext,
   filter: DeploymentFilter,
   page: { limit: number; offset: number },
-): Call {
+): RowSource {
   const tail = Prisma.sql`ORDER BY ${orderSql(NEWEST_FIRST)}`
-  return { from: pageFrom(ctx, filter, page, tail), tail, workspaceId: ctx.workspace.id, variables: NONE }
+  return { from: pageFrom(ctx, filter, page, tail), tail, workspaceId: ctx.workspace.id }
 }
 
 function pageFrom(

@@ -8,7 +8,7 @@ import { hideFromPlanner } from '../sql/statements.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { Core, RequestContext } from '../transaction/context.ts'
 import { candidates, idAmong, MAX_DUPLICATES_PER_ID, shortNameCondition } from './candidates.ts'
-import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
+import { type DeploymentFilter, dependsOnClock, filterSql, filterTables } from './filter.ts'
 
 export interface CountQuery {
   /** selected with every row (`Call.extra`); undefined: the total is known */
@@ -41,9 +41,7 @@ export function prepareCount(ctx: RequestContext, filter: DeploymentFilter): Cou
       const [counted, version] = rows[0] ? [extraOf(rows[0]), versionOf(rows)] : await countAlone(ctx, value)
       if (counted === null && before) return before.total
       const total = await ofCounted(ctx.db, counted as number, () => estimateSql(ctx, filter))
-      // matches of these filters also change with time
-      const isCacheable = filter.status === undefined && filter.serving === undefined && version !== null
-      known.keep(key, total, isCacheable ? withoutLastSeen(version) : null)
+      known.keep(key, total, version === null || dependsOnClock(filter) ? null : withoutLastSeen(version))
       return total
     },
   }

@@ -1,9 +1,8 @@
 /** The deployments of a listener: all that are not torn down, including those in deletion (docs/protocol.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ConflictError } from '../errors/errors.ts'
-import { newestFirst, type Window } from '../paging/paging.ts'
 import { type Total, totalsOf } from '../paging/total.ts'
-import { requireRole, tenant } from '../transaction/access.ts'
+import { requireRole } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 
 /** Deployments that the message names. */
@@ -31,13 +30,6 @@ export async function refuseIfUsed(
     `${count === 1 ? '1 deployment uses' : `${count} deployments use`} ${what}: ${names.join(', ')}${more}. ` +
       'Delete them first, and wait until they are torn down.',
   )
-}
-
-/** A window of a listener's deployments as a nested selection, newest first. */
-export function deploymentsWindow(ctx: RequestContext, window: Window) {
-  const { keyset, ...page } = newestFirst(window)
-  // the tenant is implied by the listener, but it lets the query use an index for this order
-  return { where: { ...tenant(ctx), tornDownAt: null, ...keyset } satisfies Prisma.DeploymentWhereInput, ...page }
 }
 
 /** Deployments of each listener. One statement. Role: viewer. */

@@ -3,7 +3,8 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
 import { ValidationError } from '../errors/errors.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
-import { readRevision, requireDeployment, selectRevision } from '../revisions/read.ts'
+import { selected } from '../query-engine/reading.ts'
+import { readAnyRevision, readRevision, requireDeployment } from '../revisions/read.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { Db, RequestContext } from '../transaction/context.ts'
 import { BUILD_AHEAD } from '../values/lifecycle.ts'
@@ -43,12 +44,14 @@ export async function followLogs(ctx: RequestContext, { raw, resume }: FollowCal
   return { deploymentId: path.deployment_id, revisionId: path.revision_id, type: query.type, filter, begin }
 }
 
+const DEPLOYMENT_ID = selected<{ deploymentId: string }>('Revision', { select: { deploymentId: true } }, true)
+
 /** For GraphQL, which names a revision without its deployment. */
 export async function followLogsOfRevision(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsOfRevisionInput, raw)
   const { filter, begin } = parseFollow(query, resume)
-  const { deploymentId } = await selectRevision(ctx, { path }, {})
+  const { deploymentId } = await readAnyRevision(ctx, { path }, DEPLOYMENT_ID)
   return { deploymentId, revisionId: path.revision_id, type: query.type, filter, begin }
 }
 

@@ -106,6 +106,9 @@ export function newestFirstSql(
   }
 }
 
+/** The columns that newestCursor() needs. */
+export const NEWEST_FIELDS = { id: true, createdAt: true } as const
+
 export function newestCursor(row: Sorted): string {
   return encodeCursor([row.createdAt.toISOString(), row.id])
 }

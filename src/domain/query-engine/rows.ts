@@ -1,6 +1,7 @@
 /** The rows that one statement returns: selected columns, related rows and nested lists (README.md). */
-import type { Prisma } from '../../generated/prisma/client.ts'
+import { Prisma } from '../../generated/prisma/client.ts'
 import { type Column, type ColumnType, type Model, TABLES } from '../../generated/tables.ts'
+import { EXACT_UP_TO } from '../paging/total.ts'
 import { decoderOf } from './values.ts'
 
 export type { ColumnType, Model }
@@ -15,7 +16,8 @@ export interface Call {
   from: Prisma.Sql
   /** conditions, order and limit */
   tail: Prisma.Sql
-  workspaceId: string
+  /** whose cache version each row gets; absent: none */
+  workspaceId?: string
   extra?: Prisma.Sql
   /** the caller's variables, which nested lists may depend on */
   variables: Readonly<Record<string, unknown>>
@@ -26,40 +28,64 @@ export type Hole = (call: Call) => Prisma.Sql
 export type Chunk = string | Hole
 
 /** Maximum arguments of a Postgres function (100), minus the two that statement.ts appends. */
-const MAX_COLUMNS = 98
+const MAX_ARGUMENTS = 98
 
+/** A selection in Prisma's shape, which Pothos also makes. Without `select` it has every column, and the relations of `include`. */
+export interface Selection {
+  select?: object | undefined
+  include?: object | undefined
+}
 export interface Select {
-  [field: string]: boolean | { select: Select } | undefined
+  [field: string]: boolean | SelectedBelow | undefined
+}
+interface SelectedBelow extends Selection {
+  /** present: the field is this list of rows, with these arguments */
+  list?: RowList<never>
+  args?: unknown
 }
 
-interface Shared {
-  names: number
-  widest: number
+/** A list of rows below each row. The arguments come from the call. Functions get the alias of the list's rows. */
+export interface RowList<Args> {
+  table: Model
+  /** the condition that relates a row of the list to the row above */
+  isBelow(own: string, above: string): string
+  /** the caller's filter: ` AND …` */
+  filter?(own: string, args: Args): Prisma.Sql
+  page(own: string, args: Args): ListPage
 }
+
+/** `where`: ` AND …`, the bounds of the page */
+interface ListPage {
+  where: Prisma.Sql
+  order: Prisma.Sql
+  limit: Prisma.Sql
+}
+
+export const selectOf = (root: SelectedRow, { select, include }: Selection): Select =>
+  (select as Select | undefined) ?? { ...root.whole(), ...include }
 
 /** The rows of a statement, or of one nested list. */
 export class RowSelection {
   readonly root: SelectedRow
   readonly #columns: string[] = []
   readonly #joins: (() => Chunk[])[] = []
-  readonly #shared: Shared
+  /** of the whole statement */
+  readonly #names: { count: number }
 
-  /** `above`: the state of the statement, for a nested list. */
-  constructor(table: Model, above?: Shared) {
-    this.#shared = above ?? { names: 0, widest: 0 }
-    this.root = new SelectedRow(this, table, above ? this.name() : 'd')
+  /** `names`: of the statement, for a nested list. */
+  constructor(table: Model, names?: { count: number }) {
+    this.#names = names ?? { count: 0 }
+    this.root = new SelectedRow(this, table, names ? this.name() : 'd')
   }
 
   name(): string {
-    this.#shared.names++
-    return `t${this.#shared.names}`
+    this.#names.count++
+    return `t${this.#names.count}`
   }
 
   add(expression: string, kind: ColumnType): Key {
     const asText = kind === 'time' || kind === 'bigint' || kind === 'bytes' ? '::text' : ''
-    const count = this.#columns.push(`${expression}${asText}`)
-    this.#shared.widest = Math.max(this.#shared.widest, count)
-    return count - 1
+    return this.#columns.push(`${expression}${asText}`) - 1
   }
 
   join(chunks: () => Chunk[]): void {
@@ -70,22 +96,39 @@ export class RowSelection {
     return this.#joins.length
   }
 
-  /** Whether Postgres can build one array per row. Its functions take a limited number of arguments. */
-  get fits(): boolean {
-    return this.#shared.widest <= MAX_COLUMNS
-  }
-
   list(table: Model): RowSelection {
-    return new RowSelection(table, this.#shared)
+    return new RowSelection(table, this.#names)
   }
 
-  get columns(): readonly string[] {
-    return this.#columns
+  /** SQL of a row as an array, with `more` columns at its end. A wide row is an array of arrays. */
+  array(more: Chunk[] = []): Chunk[] {
+    const groups: string[] = []
+    for (let at = 0; at < this.#columns.length; at += MAX_ARGUMENTS)
+      groups.push(this.#columns.slice(at, at + MAX_ARGUMENTS).join(', '))
+    const columns = groups.join('), json_build_array(')
+    const [open, close] = this.#isWide ? ['json_build_array(json_build_array(', '))'] : ['json_build_array(', ')']
+    return [`${open}${columns}${columns && more.length > 0 ? ', ' : ''}`, ...more, close]
+  }
+
+  /** The columns of a row that array() made. */
+  columnsOf(row: Raw): Raw {
+    return this.#isWide ? (row as readonly unknown[][]).flat() : row
+  }
+
+  get #isWide(): boolean {
+    return this.#columns.length > MAX_ARGUMENTS
   }
 
   joined(): Chunk[] {
     return this.#joins.flatMap((chunks) => chunks())
   }
+}
+
+/** The rows of a list below a row. */
+export interface RowsBelow {
+  root: SelectedRow
+  /** takes them from the row above */
+  of(row: Raw): Raw[]
 }
 
 /** One row in each of `rows`: the selected one, or one that a relation leads to. */
@@ -143,38 +186,39 @@ export class SelectedRow {
     return part
   }
 
-  /**
-   * A nested list of rows of `table`. `where`: the SQL after WHERE, with order and limit; it gets the aliases of the
-   * list and of this row. `order`: the same order again; it gets the alias of the list.
-   */
-  many(
-    table: Model,
-    where: (own: string, above: string) => Chunk[],
-    order: (own: string) => Chunk,
-  ): { key: Key; rows: RowSelection } {
-    const rows = this.#rows.list(table)
+  /** Adds a list below this row. `argsOf` gets the caller's variables. */
+  many<Args>(list: RowList<Args>, argsOf: (variables: Call['variables']) => Args): RowsBelow {
+    const rows = this.#rows.list(list.table)
     const own = rows.root.alias
     const name = this.#rows.name()
+    const page: Hole = ({ variables }) => {
+      const args = argsOf(variables)
+      const { where, order, limit } = list.page(own, args)
+      return Prisma.sql`${list.filter?.(own, args) ?? Prisma.empty}${where} ORDER BY ${order} ${limit}`
+    }
     this.#rows.join(() => [
-      ` LEFT JOIN LATERAL (SELECT json_agg(json_build_array(${rows.columns.join(', ')}) ORDER BY `,
-      order(own),
-      `) AS list FROM (SELECT ${own}.* FROM ${TABLES[table].name} ${own} WHERE `,
-      ...where(own, this.alias),
+      ' LEFT JOIN LATERAL (SELECT json_agg(',
+      ...rows.array(),
+      ' ORDER BY ',
+      ({ variables }) => list.page(own, argsOf(variables)).order,
+      `) AS list FROM (SELECT ${own}.* FROM ${TABLES[list.table].name} ${own} WHERE ${list.isBelow(own, this.alias)}`,
+      page,
       `) ${own}`,
       ...rows.joined(),
       `) ${name} ON true`,
     ])
-    return { key: this.#rows.add(`${name}.list`, 'json'), rows }
+    const key = this.#rows.add(`${name}.list`, 'json')
+    return { root: rows.root, of: (row) => ((row[key] ?? []) as Raw[]).map((one) => rows.columnsOf(one)) }
   }
 
-  /** The number of rows of `table` below this row. `where`: the SQL after WHERE, with a limit. */
-  count(table: Model, where: (own: string, above: string) => Chunk[]): Key {
+  /** Adds the number of a list's rows, or the first number above the counting limit (paging/total.ts). */
+  count<Args>(list: RowList<Args>, argsOf: (variables: Call['variables']) => Args): Key {
     const own = this.#rows.name()
     const name = this.#rows.name()
     this.#rows.join(() => [
-      ` LEFT JOIN LATERAL (SELECT count(*)::int AS n FROM (SELECT FROM ${TABLES[table].name} ${own} WHERE `,
-      ...where(own, this.alias),
-      `) ${own}) ${name} ON true`,
+      ` LEFT JOIN LATERAL (SELECT count(*)::int AS n FROM (SELECT FROM ${TABLES[list.table].name} ${own} WHERE ${list.isBelow(own, this.alias)}`,
+      ({ variables }) => list.filter?.(own, argsOf(variables)) ?? Prisma.empty,
+      ` LIMIT ${EXACT_UP_TO + 1}) ${own}) ${name} ON true`,
     ])
     return this.#rows.add(`${name}.n`, 'int')
   }
@@ -182,12 +226,19 @@ export class SelectedRow {
   /** Converts rows to Prisma's shape: relations are objects or null, and times are Dates. */
   reader(select: Select): (row: Raw) => Record<string, unknown> {
     const columns: { name: string; key: Key; decode: ((value: unknown) => unknown) | null }[] = []
-    const relations: { name: string; present: Key; read: (row: Raw) => unknown }[] = []
+    const below: { name: string; read: (row: Raw) => unknown }[] = []
     for (const [name, what] of Object.entries(select)) {
       if (!what) continue
-      if (name in TABLES[this.table].relations) {
+      const selection = what === true ? {} : what
+      if (selection.list) {
+        const { root, of } = this.many(selection.list, () => selection.args as never)
+        const read = root.reader(selectOf(root, selection))
+        below.push({ name, read: (row) => of(row).map(read) })
+      } else if (name in TABLES[this.table].relations) {
         const part = this.one(name)
-        relations.push({ name, present: part.present, read: part.reader(what === true ? part.whole() : what.select) })
+        const { present } = part
+        const read = part.reader(selectOf(part, selection))
+        below.push({ name, read: (row) => (row[present] === null ? null : read(row)) })
       } else columns.push({ name, key: this.column(name), decode: decoderOf(this.kind(name)) })
     }
     return (row) => {
@@ -196,7 +247,7 @@ export class SelectedRow {
         const value = row[key]
         read[name] = decode && value !== null ? decode(value) : value
       }
-      for (const { name, present, read: readOne } of relations) read[name] = row[present] === null ? null : readOne(row)
+      for (const { name, read: readBelow } of below) read[name] = readBelow(row)
       return read
     }
   }

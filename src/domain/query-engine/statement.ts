@@ -9,7 +9,7 @@ import type { Call, Chunk, Hole, Raw, RowSelection } from './rows.ts'
 /** Maximum cached texts of one selection. They differ in conditions and page size. */
 const MAX_TEXTS = 100
 
-const version: Hole = ({ workspaceId }) => cacheVersionSql(workspaceId)
+const version: Hole = ({ workspaceId }) => (workspaceId === undefined ? Prisma.sql`NULL` : cacheVersionSql(workspaceId))
 
 /** The version at which rows of a `PlannedRead` were read. Null: no version or no row. It is the last column. */
 export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.at(-1) as string | undefined) ?? null
@@ -17,6 +17,7 @@ export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.at(-
 export const extraOf = (row: Raw): unknown => row.at(-2)
 
 export class PlannedRead {
+  readonly #rows: RowSelection
   /** the text before, between and after the holes */
   readonly #texts: string[] = ['']
   readonly #holes: Hole[] = []
@@ -24,9 +25,9 @@ export class PlannedRead {
 
   /** Nothing may be selected on `rows` afterwards. */
   constructor(rows: RowSelection) {
-    this.#add('SELECT json_build_array(', rows.columns.map((column) => `${column}, `).join(''))
-    this.#add(({ extra }) => (extra ? Prisma.sql`${extra}, ` : Prisma.empty), version)
-    this.#add(') AS row FROM ', ({ from }) => from)
+    this.#rows = rows
+    const extra: Hole = ({ extra }) => (extra ? Prisma.sql`${extra}, ` : Prisma.empty)
+    this.#add('SELECT ', ...rows.array([extra, version]), ' AS row FROM ', ({ from }) => from)
     this.#add(...rows.joined(), ' ', ({ tail }) => tail)
   }
 
@@ -45,8 +46,18 @@ export class PlannedRead {
       statement = named(Prisma.sql(this.#texts, ...parts).text)
       this.#known.set(key, statement)
     }
-    const rows = await core.query<{ row: Raw }>(statement, values)
-    return rows.map(({ row }) => row)
+    return this.#send(core, statement, values)
+  }
+
+  /** The same for a selection that may never come again: the statement is not named, so Postgres does not keep its plan. */
+  readOnce(core: Pick<Core, 'query'>, call: Call): Promise<Raw[]> {
+    const { text, values } = Prisma.sql(this.#texts, ...this.#holes.map((hole) => hole(call)))
+    return this.#send(core, { name: '', text }, values)
+  }
+
+  async #send({ query }: Pick<Core, 'query'>, statement: Statement, values: readonly unknown[]): Promise<Raw[]> {
+    const rows = await query<{ row: Raw }>(statement, values)
+    return rows.map(({ row }) => this.#rows.columnsOf(row))
   }
 
   #add(...chunks: Chunk[]): void {

@@ -4,10 +4,11 @@ import type { Prisma, Revision } from '../../generated/prisma/client.ts'
 import { NotFoundError } from '../errors/errors.ts'
 import { queryBool, uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
+import { readOwnRows } from '../query-engine/reading.ts'
 import { requireDeployment } from '../revisions/read.ts'
 import { knownRuntimeConfig } from '../revisions/runtime-config.ts'
 import { fingerprintsOf } from '../secrets/secret-set.ts'
-import { liveDeployment, requireRole } from '../transaction/access.ts'
+import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
 import { deploymentPath, type SecretReference } from '../values/shapes.ts'
@@ -50,8 +51,7 @@ async function compareIn(
   { from: fromId, to: toId, redeployed = false }: z.output<typeof query>,
   deploymentId: string | null,
 ): Promise<RevisionComparison> {
-  const where = { id: { in: [fromId, toId] }, deployment: liveDeployment(ctx) }
-  const rows = await ctx.db.revision.findMany({ where, include: WITH })
+  const rows = await readOwnRows<Row>(ctx, 'Revision', [fromId, toId], { include: WITH })
   const ownerId = deploymentId ?? rows.find(({ id }) => id === fromId)?.deploymentId
   const [from, to] = [fromId, toId].map((id) => rows.find((row) => row.id === id && row.deploymentId === ownerId))
   if (!from || !to) {

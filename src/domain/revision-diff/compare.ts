@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Revision } from '../../generated/prisma/client.ts'
 import type { SecretFingerprint } from '../secrets/secret-set.ts'
 import type { EffectiveSpec } from '../values/resource-spec.ts'
+import { BUILD_COLUMNS, type BuildColumns } from '../values/revision-source.ts'
 import type { SecretReference } from '../values/shapes.ts'
 
 /** The columns of each part. */
@@ -10,7 +11,7 @@ const PARTS = {
   source: ['repoUrl', 'repoRef', 'graphConfigPath', 'sourceTarballPath'],
   commit: ['repoCommitSha', 'commitMessage', 'commitAuthor'],
   image: ['imageUri'],
-  commands: ['installCommand', 'buildCommand'],
+  commands: Object.keys(BUILD_COLUMNS) as (keyof BuildColumns)[],
 } as const satisfies Record<string, (keyof Revision)[]>
 
 export const COMPARED_PARTS = ['source', 'commit', 'image', 'commands', 'resources'] as const

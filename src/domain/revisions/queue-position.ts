@@ -1,7 +1,8 @@
 /** Reads queue positions of waiting revisions. */
+
+import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from '../query-engine/reading.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 /**
  * Positions in the queue of the same listener, or of the built-in workers, which serve all workspaces; 1 is the

@@ -8,16 +8,15 @@ import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } 
 import { type Total, totalsOf } from '../paging/total.ts'
 import { count, uuid, waitSeconds } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
-import { type Raw, RowSelection } from '../query-engine/rows.ts'
-import { PlannedRead, versionOf } from '../query-engine/statement.ts'
-import { checkOnly, hideFromPlanner } from '../sql/statements.ts'
+import { amongIds, type Reading, readAll, readOwn, selected, tenantRows } from '../query-engine/reading.ts'
+import type { RowList } from '../query-engine/rows.ts'
+import { versionOf } from '../query-engine/statement.ts'
+import { checkOnly } from '../sql/statements.ts'
 import { liveDeployment, requireRole } from '../transaction/access.ts'
-import type { RequestContext, Tx } from '../transaction/context.ts'
-import { type Selection, type Written, writtenRow } from '../transaction/once.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { hasEnded, waitUntil } from '../transaction/wait.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../values/shapes.ts'
-import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 export const getRevisionInput = z.object({
   path: revisionPath,
@@ -63,53 +62,20 @@ export async function readRevision(ctx: RequestContext, deploymentId: string, re
   throw new NotFoundError('Revision', revisionId)
 }
 
-const rows = new RowSelection('Revision')
-const asRevision = rows.root.reader(rows.root.whole()) as unknown as (row: Raw) => Revision
-const whole = new PlannedRead(rows)
-
-/** Whole revisions `d` of deployments `o`, with a prepared statement. */
-const revisionRows = (ctx: RequestContext, tail: Prisma.Sql): Promise<Raw[]> =>
-  whole.read(ctx, { from: REVISIONS_WITH_DEPLOYMENT, tail, workspaceId: ctx.workspace.id, variables: {} })
-
-/** By id; revisions of other workspaces are left out. Role: viewer. */
-export function readRevisions(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
-  requireRole(ctx, 'viewer')
-  return revisionsById(ctx, ids)
-}
+const { send, decode } = selected<Revision>('Revision', {}, true)
+const whole: Reading<Revision> = { send, decode: (row) => readAt([decode(row)], versionOf([row]))[0]! }
 
 async function revisionsById(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
-  // the second cast keeps Postgres from reading the parentheses as rows
-  const given = hideFromPlanner(Prisma.sql`${ids}::uuid[]`)
-  const rows = await revisionRows(ctx, Prisma.sql`WHERE d.id = ANY (${given}::uuid[]) AND ${liveDeploymentSql(ctx)}`)
-  const version = versionOf(rows)
-  return new Map(
-    rows.map((row) => {
-      const revision = asRevision(row)
-      readAt([revision], version)
-      return [revision.id, revision]
-    }),
-  )
+  const rows = await readAll(ctx, whole, tenantRows(ctx, 'Revision', amongIds(ids)))
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** The revision after a write, in its transaction, with the selected fields. */
-export const selectWrittenRevision = writtenRow((sql) => sql.revision)
+const oneInput = z.object({ path: z.object({ revision_id: uuid }) })
 
-/** The whole revision, usually from the writing statement. */
-export async function readWrittenRevision(tx: Tx, { revisionId }: Written): Promise<Revision> {
-  const stored = await tx.unit.stored()
-  return stored.revision.get(revisionId!) ?? selectWrittenRevision(tx, revisionId!, {})
-}
-
-const findRevisionInput = z.object({ path: z.object({ revision_id: uuid }) })
-
-/** For GraphQL, which names a revision without its deployment. `query`: the selection. Role: viewer. Throws NotFoundError. */
-export async function selectRevision(ctx: RequestContext, raw: RawInput, query: Selection): Promise<Revision> {
+/** For GraphQL, which names a revision without its deployment. Role: viewer. Throws NotFoundError. */
+export async function readAnyRevision<Row>(ctx: RequestContext, raw: RawInput, reading: Reading<Row>): Promise<Row> {
   requireRole(ctx, 'viewer')
-  const { path } = parse(findRevisionInput, raw)
-  const where = { id: path.revision_id, deployment: liveDeployment(ctx) }
-  const found = await ctx.db.revision.findFirst({ ...query, where })
-  if (!found) throw new NotFoundError('Revision', path.revision_id)
-  return found
+  return readOwn(ctx, 'Revision', parse(oneInput, raw).path.revision_id, reading)
 }
 
 /** The number of matching revisions per deployment; deployments without any are left out. One statement. Role: viewer. */
@@ -147,17 +113,13 @@ export const listRevisionsInput = z.object({
 export async function listRevisions(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Revision>> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(listRevisionsInput, raw)
-  const where = Prisma.join(
-    [
-      Prisma.sql`d.deployment_id = ${path.deployment_id}::uuid AND ${liveDeploymentSql(ctx)}`,
-      ...(query.status ? [Prisma.sql`d.status = ANY (${query.status}::"RevisionStatus"[])`] : []),
-      ...(query.remote_reconciled === undefined ? [] : [remoteSql(query.remote_reconciled)]),
-    ],
-    ' AND ',
-  )
-  const size = Prisma.sql`LIMIT ${Prisma.raw(String(query.limit))} OFFSET ${query.offset}`
-  const rows = await revisionRows(ctx, Prisma.sql`WHERE ${where} ORDER BY d.number DESC ${size}`)
-  const resources = readAt(rows.map(asRevision), versionOf(rows))
+  const conditions = [
+    Prisma.sql`d.deployment_id = ${path.deployment_id}::uuid`,
+    ...(query.status ? [Prisma.sql`d.status = ANY (${query.status}::"RevisionStatus"[])`] : []),
+    ...(query.remote_reconciled === undefined ? [] : [remoteSql(query.remote_reconciled)]),
+  ]
+  const page = Prisma.sql`ORDER BY d.number DESC LIMIT ${Prisma.raw(String(query.limit))} OFFSET ${query.offset}`
+  const resources = await readAll(ctx, whole, tenantRows(ctx, 'Revision', Prisma.join(conditions, ' AND '), page))
   // only an empty page needs the check that the deployment exists
   if (resources.length === 0) await requireDeployment(ctx, path.deployment_id)
   return { resources, offset: query.offset + resources.length }
@@ -173,26 +135,30 @@ const remoteSql = (remote: boolean) =>
 
 export const revisionCursor = (row: { number: number }) => encodeCursor([row.number])
 
-/** A window of one deployment's revisions, or of many deployments' as a nested selection. */
-export function revisionWindow(window: Window, filter: RevisionFilter) {
-  const { take, backward } = windowSize(window)
-  return {
-    where: {
-      ...(filter.status ? { status: { in: filter.status } } : {}),
-      number: revisionBounds(window),
-    } satisfies Prisma.RevisionWhereInput,
-    orderBy: { number: backward ? ('asc' as const) : ('desc' as const) },
-    take: take + 1,
-  }
+interface RevisionWindow {
+  window: Window
+  filter: RevisionFilter
+}
+
+/** The revisions of a deployment, newest first. Throws ValidationError for a wrong window or cursor. */
+export const REVISIONS: RowList<RevisionWindow> = {
+  table: 'Revision',
+  isBelow: (own, above) => `${own}.deployment_id = ${above}.id`,
+  filter: (own, { filter: { status } }) =>
+    status ? Prisma.sql` AND ${Prisma.raw(own)}.status = ANY (${status}::"RevisionStatus"[])` : Prisma.empty,
+  page(own, { window }) {
+    const { take, backward } = windowSize(window)
+    const number = Prisma.raw(`${own}.number`)
+    const beyond = (cursor: string | null | undefined, operator: '<' | '>', name: string) =>
+      cursor
+        ? Prisma.sql` AND ${number} ${Prisma.raw(operator)} ${decodeCursor(cursor, CURSOR, ['query', name])[0]}`
+        : Prisma.empty
+    return {
+      where: Prisma.sql`${beyond(window.after, '<', 'after')}${beyond(window.before, '>', 'before')}`,
+      order: Prisma.sql`${number} ${Prisma.raw(backward ? 'ASC' : 'DESC')}`,
+      limit: Prisma.raw(`LIMIT ${take + 1}`),
+    }
+  },
 }
 
 const CURSOR = z.tuple([count])
-
-/** Exclusive bounds of the numbers. Throws ValidationError for an invalid cursor. */
-export function revisionBounds(window: Window): { lt?: number; gt?: number } {
-  const at = (cursor: string, name: string) => decodeCursor(cursor, CURSOR, ['query', name])[0]
-  return {
-    ...(window.after ? { lt: at(window.after, 'after') } : {}),
-    ...(window.before ? { gt: at(window.before, 'before') } : {}),
-  }
-}

@@ -1,11 +1,11 @@
 /** The steps of revisions and their durations. Finished steps are kept as long as logs (retention/retain.ts). */
 import { Prisma } from '../../generated/prisma/client.ts'
+import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from '../query-engine/reading.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { knownReason, type Reason } from '../values/reasons.ts'
 import type { RevisionStatus } from '../values/row-types.ts'
-import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 /** A PROVISION step is its deployment's, if the revision waited for it. */
 export interface RevisionStep {

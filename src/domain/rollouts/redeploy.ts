@@ -1,14 +1,16 @@
 /** Redeploys a revision (docs/deployments.md#revisions-and-rollouts). A rollback is a redeploy of an older revision. */
 import { z } from 'zod'
+import type { Prisma } from '../../generated/prisma/client.ts'
 import { NotFoundError, NotRedeployableError, requireVersion } from '../errors/errors.ts'
 import { parse } from '../parsing/parse.ts'
+import { readOwnRows } from '../query-engine/reading.ts'
 import { moved, nextRollout } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment } from '../repositories/locks.ts'
 import { runtimeConfigOf } from '../revisions/runtime-config.ts'
 import { transition } from '../revisions/transition.ts'
 import { reuseTarball } from '../sources/tarball.ts'
-import { actorOf, liveDeployment, requireRole } from '../transaction/access.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 import { type Written, writeVerb } from '../transaction/once.ts'
 import { missingPhrase } from '../values/explanation.ts'
@@ -79,7 +81,8 @@ const FIELDS = {
   sourceTarballPath: true,
   artifact: true,
   deployment: { select: { deletedAt: true } },
-} as const
+} as const satisfies Prisma.RevisionSelect
+type Row = Prisma.RevisionGetPayload<{ select: typeof FIELDS }>
 
 /** For each revision of this tenant the reason, or null. One statement, plus one for tarballs. Role: viewer. */
 export async function readWhyNotRedeployable(
@@ -87,8 +90,7 @@ export async function readWhyNotRedeployable(
   ids: readonly string[],
 ): Promise<Map<string, string | null>> {
   requireRole(ctx, 'viewer')
-  const where = { id: { in: [...ids] }, deployment: liveDeployment(ctx) }
-  const rows = await ctx.db.revision.findMany({ where, select: FIELDS })
+  const rows = await readOwnRows<Row>(ctx, 'Revision', ids, { select: FIELDS })
   const needed = rows.flatMap((row) => requiredTarball(row) ?? [])
   const existing = needed.length === 0 ? [] : await existingTarballs(ctx, needed)
   return new Map(

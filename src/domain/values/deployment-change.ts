@@ -9,7 +9,7 @@ export const DEPLOYMENT_CHANGES = {
   REDEPLOYED: 'A revision was rolled out again. A rollback is one, too.',
   DELETED: 'The deletion of the deployment was requested.',
 } as const
-export type ChangeWord = keyof typeof DEPLOYMENT_CHANGES
+type ChangeWord = keyof typeof DEPLOYMENT_CHANGES
 
 export interface Change {
   what: ChangeWord

@@ -120,6 +120,14 @@ const DEFAULT_MESSAGES: Partial<Record<RevisionStatus, string>> = {
   DEPLOYING: 'Deploying.',
 }
 
+export const MESSAGE_FIELDS = {
+  status: true,
+  statusSince: true,
+  reason: true,
+  reasonSince: true,
+  statusMessage: true,
+} as const
+
 /** An open revision always has a message. */
 export function currentMessageOf(revision: {
   status: RevisionStatus

@@ -28,6 +28,11 @@ type ColumnsOf<S extends z.ZodRawShape> = {
 type RevisionColumns = ColumnsOf<typeof revisionMembers>
 export type BuildColumns = ColumnsOf<typeof buildMembers>
 
+/** The columns of `buildMembers`, as Prisma selects them. */
+export const BUILD_COLUMNS = Object.fromEntries(Object.keys(buildMembers).map((name) => [camel(name), true])) as {
+  [K in keyof BuildColumns]: true
+}
+
 /** The first line of the commit's message and the name of its author. Null: not reported. */
 export interface CommitWords {
   commitMessage: string | null

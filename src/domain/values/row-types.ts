@@ -7,6 +7,7 @@ export type {
   LogLine,
   Organization,
   Revision,
+  Tag,
   Workspace,
 } from '../../generated/prisma/client.ts'
 export { LogLevel, LogType, RevisionStatus, Source, StepOutcome } from '../../generated/prisma/enums.ts'

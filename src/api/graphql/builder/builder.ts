@@ -8,10 +8,14 @@ import ErrorsPlugin from '@pothos/plugin-errors'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
 import { DateTimeResolver, JSONObjectResolver } from 'graphql-scalars'
-import { ForbiddenError, ValidationError } from '../../../domain/errors/errors.ts'
+import { ForbiddenError, NotFoundError, ValidationError } from '../../../domain/errors/errors.ts'
+import type { NodeType } from '../../../domain/nodes.ts'
 import type { Total } from '../../../domain/paging/total.ts'
+import type { Selection } from '../../../domain/query-engine/rows.ts'
 import type PrismaTypes from '../../../generated/pothos-types.ts'
 import { getDatamodel } from '../../../generated/pothos-types.ts'
+import type { PrismaClient } from '../../../generated/prisma/client.ts'
+import { loadRow } from './batch.ts'
 import type { GraphQLContext } from './context.ts'
 import { COST_LIMIT, tooExpensive } from './cost.ts'
 
@@ -29,6 +33,33 @@ export interface Types {
   }
 }
 
+/** The tables that the query engine reads. */
+const ENGINE_TABLES: Readonly<Record<string, NodeType>> = {
+  deployment: 'Deployment',
+  revision: 'Revision',
+  listener: 'Listener',
+}
+
+/** Pothos reads a row again for fields that it lacks, for example if two fields have different arguments. */
+function clientOf(ctx: GraphQLContext): PrismaClient {
+  return new Proxy(ctx.db, {
+    get(db, name: keyof PrismaClient & string) {
+      const type = ENGINE_TABLES[name]
+      return type ? { findUniqueOrThrow: (query: OneRow) => reload(ctx, type, query) } : db[name]
+    },
+  })
+}
+
+interface OneRow extends Selection {
+  where: { id: string }
+}
+
+async function reload(ctx: GraphQLContext, type: NodeType, { where: { id }, ...selection }: OneRow): Promise<object> {
+  const row = await loadRow<object>(ctx, type, id, selection)
+  if (!row) throw new NotFoundError(type, id)
+  return row
+}
+
 export const builder = new SchemaBuilder<Types>({
   plugins: [ErrorsPlugin, PrismaPlugin, RelayPlugin, ComplexityPlugin],
   defaultFieldNullability: false,
@@ -39,7 +70,7 @@ export const builder = new SchemaBuilder<Types>({
     defaultUnionOptions: { name: ({ fieldName }) => `${fieldName[0]!.toUpperCase()}${fieldName.slice(1)}Result` },
   },
   prisma: {
-    client: (ctx) => ctx.db,
+    client: clientOf,
     dmmf: getDatamodel(),
     // a resolver that ignores its selection would cause N+1 queries
     onUnusedQuery: 'error',

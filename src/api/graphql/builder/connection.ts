@@ -8,14 +8,6 @@ import type { Resource } from '../../../domain/transaction/resource.ts'
 /** The two places where a query can select a connection's nodes. */
 export const NODE_PATHS = [[{ name: 'nodes' }], [{ name: 'edges' }, { name: 'node' }]]
 
-/**
- * The second argument of a prisma field's `nestedSelection` for a connection of `typeName`. Pothos' own relatedConnection
- * passes the same value, but its public type allows only one path.
- */
-export function nodesOf(typeName: string): never {
-  return { getType: () => typeName, paths: NODE_PATHS } as never
-}
-
 export function connectionOf<T>(
   slice: Slice<T>,
   window: Window,

@@ -6,15 +6,15 @@ import { COMPUTE_TYPES } from '../../../domain/listeners/schemas.ts'
 import { AUTHORIZATION_STATUSES } from '../../../domain/oauth/authorizations/authorization.ts'
 import { TOKEN_STATUSES } from '../../../domain/oauth/tokens/token.ts'
 import { COMPARED_PARTS } from '../../../domain/revision-diff/compare.ts'
-import { type ChangeWord, DEPLOYMENT_CHANGES } from '../../../domain/values/deployment-change.ts'
-import { ACTOR_KINDS, type ActorKind } from '../../../domain/values/event-types.ts'
+import { DEPLOYMENT_CHANGES } from '../../../domain/values/deployment-change.ts'
+import { ACTOR_KINDS } from '../../../domain/values/event-types.ts'
 import { AUTH_METHODS, CODE_CHALLENGE_METHODS, PROVIDER_TYPES } from '../../../domain/values/oauth-provider.ts'
-import { REASONS, type Reason as ReasonWord } from '../../../domain/values/reasons.ts'
+import { REASONS } from '../../../domain/values/reasons.ts'
 import { AUTOSCALERS } from '../../../domain/values/resource-spec.ts'
-import { TRIGGERS, type Trigger } from '../../../domain/values/revision-source.ts'
+import { TRIGGERS } from '../../../domain/values/revision-source.ts'
 import { DEPLOYMENT_STATUSES } from '../../../domain/values/shapes.ts'
 import * as prisma from '../../../generated/prisma/enums.ts'
-import { OVERLOAD_CAUSES, type OverloadCause as OverloadWord } from '../../../platform/async/overload.ts'
+import { OVERLOAD_CAUSES } from '../../../platform/async/overload.ts'
 import { builder } from './builder.ts'
 
 export type EnumType = ReturnType<typeof enumOf<string>>
@@ -27,6 +27,12 @@ function enumOf<V extends string>(name: string, own: Record<string, V> | readonl
   byName.set(name, type as EnumType)
   for (const value of Object.values(own)) values.add(value)
   return type
+}
+
+/** `words`: the values with their descriptions. */
+function described<V extends string>(name: string, words: Readonly<Record<V, string>>, description: string) {
+  const values = Object.entries<string>(words).map(([word, meaning]) => [word, { description: meaning }])
+  return builder.enumType(name, { description, values: Object.fromEntries(values) as Record<V, object> })
 }
 
 export const DeploymentSource = enumOf('DeploymentSource', prisma.Source, 'The source of a deployment.')
@@ -42,39 +48,27 @@ export const RevisionStatus = enumOf(
   prisma.RevisionStatus,
   'DEPLOYED, the FAILED statuses, SKIPPED and INTERRUPTED are terminal. Only a redeploy leaves them.',
 )
-export const Reason = builder.enumType('Reason', {
-  description:
-    'The machine-readable reason why something waits, failed or ended. One reason can describe a temporary problem or a failure. The status tells which.',
-  values: Object.fromEntries(Object.entries(REASONS).map(([word, description]) => [word, { description }])) as Record<
-    ReasonWord,
-    { description: string }
-  >,
-})
-export const ActorKindEnum = builder.enumType('ActorKind', {
-  description: 'The kind of an actor.',
-  values: Object.fromEntries(
-    Object.entries(ACTOR_KINDS).map(([kind, description]) => [kind, { description }]),
-  ) as Record<ActorKind, { description: string }>,
-})
-export const DeploymentChangeKind = builder.enumType('DeploymentChangeKind', {
-  description: 'The kind of a change to a deployment. New values may be added.',
-  values: Object.fromEntries(
-    Object.entries(DEPLOYMENT_CHANGES).map(([word, description]) => [word, { description }]),
-  ) as Record<ChangeWord, { description: string }>,
-})
-export const RevisionTrigger = builder.enumType('RevisionTrigger', {
-  description: 'What created a revision. A redeploy creates none.',
-  values: Object.fromEntries(Object.entries(TRIGGERS).map(([word, description]) => [word, { description }])) as Record<
-    Trigger,
-    { description: string }
-  >,
-})
-export const OverloadCause = builder.enumType('OverloadCause', {
-  description: 'Why a server is overloaded. New values may be added.',
-  values: Object.fromEntries(
-    Object.entries(OVERLOAD_CAUSES).map(([word, description]) => [word, { description }]),
-  ) as Record<OverloadWord, { description: string }>,
-})
+export const Reason = described(
+  'Reason',
+  REASONS,
+  'The machine-readable reason why something waits, failed or ended. One reason can describe a temporary problem or a failure. The status tells which.',
+)
+export const ActorKindEnum = described('ActorKind', ACTOR_KINDS, 'The kind of an actor.')
+export const DeploymentChangeKind = described(
+  'DeploymentChangeKind',
+  DEPLOYMENT_CHANGES,
+  'The kind of a change to a deployment. New values may be added.',
+)
+export const RevisionTrigger = described(
+  'RevisionTrigger',
+  TRIGGERS,
+  'What created a revision. A redeploy creates none.',
+)
+export const OverloadCause = described(
+  'OverloadCause',
+  OVERLOAD_CAUSES,
+  'Why a server is overloaded. New values may be added.',
+)
 export const ComputeType = enumOf(
   'ComputeType',
   COMPUTE_TYPES,

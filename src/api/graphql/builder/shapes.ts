@@ -162,13 +162,11 @@ export function inputType(shape: Shape, description?: string, root = true): Inpu
   return ref
 }
 
-/** Reads a member of an output type, from an object's key or a row's column. */
-type Read = (parent: never, key: string) => unknown
-const readMember: Read = (parent: Values, key) => parent[key]
-export const readColumn: Read = (row: Values, key) => row[camel(key)]
-
-/** An output type of the shape. `read` gets its members from a value. */
-export function outputType(shape: Shape, description?: string, read = readMember): OutputRef {
+/**
+ * An output type of the shape. `columns`: its members are columns of a row; `columns` names those that are objects of the same
+ * row, each with the column that is null if the object is.
+ */
+export function outputType(shape: Shape, description?: string, columns?: Record<string, string>): OutputRef {
   const known = outputs.get(shape.name)
   if (known) return known
   const ref = builder.objectRef<Values>(shape.name)
@@ -180,10 +178,15 @@ export function outputType(shape: Shape, description?: string, read = readMember
         shape.members.map(({ key, kind, list, required, limits: _, ...texts }) => {
           const type = 'members' in kind ? outputType(kind) : leaf(kind)
           const nullable = list ? { list: !required, items: false } : !required
-          const resolve = (parent: Values) => read(parent as never, key) ?? null
+          const column = columns ? camel(key) : key
+          const unless = columns?.[key]
+          const resolve = unless
+            ? (parent: Values) => (parent[unless] === null ? null : parent)
+            : (parent: Values) => parent[column] ?? null
+          const extensions = columns ? { row: unless ? { members: { unless } } : { column } } : {}
           return [
             camel(key),
-            t.field({ type: (list ? [type] : type) as 'String', nullable, resolve, ...texts } as never),
+            t.field({ type: (list ? [type] : type) as 'String', nullable, resolve, extensions, ...texts } as never),
           ]
         }),
       ),

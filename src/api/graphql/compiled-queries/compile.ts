@@ -1,6 +1,6 @@
 /**
- * Compiles a query whose fields are all in field-table.ts into SQL statements and a JSON writer. For every error the
- * compiled query throws, and Pothos answers instead. See README.md.
+ * Compiles a query whose fields the query engine reads (builder/row-fields.ts) into SQL statements and a JSON writer. For every
+ * error the compiled query throws, and Pothos answers instead. See README.md.
  */
 import {
   type DocumentNode,
@@ -12,7 +12,7 @@ import {
 import { withoutLastSeen } from '../../../domain/cache-version/version.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { Compilation, conditionVariables, NotCompilable, type Variables } from './compilation.ts'
-import { ROOT_FIELDS } from './root-fields.ts'
+import { rootReader } from './root-fields.ts'
 import { constantWriter, type Execution } from './value-writers.ts'
 
 export interface CompiledAnswer {
@@ -86,9 +86,7 @@ function compileVariant(compilation: Compilation, operation: OperationDefinition
     const fields = compilation.selectedFields(query, [operation.selectionSet]).map((selected) => {
       const name = JSON.stringify(selected.key)
       if (!selected.field) return { name, read: async () => constantWriter(query.name)() }
-      const root = ROOT_FIELDS[selected.name]
-      if (!root) throw new NotCompilable()
-      return { name, read: root(compilation, selected) }
+      return { name, read: rootReader(compilation, selected) }
     })
     return {
       showsLastSeen: compilation.showsLastSeen,

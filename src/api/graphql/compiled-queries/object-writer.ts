@@ -1,15 +1,11 @@
-/** Writers for objects that are rows: looks each selected field up in the field table and reads it from the row. */
+/** Writers for objects that are rows. Each field's declaration (builder/row-fields.ts) says how it is read from the row. */
 import type { GraphQLObjectType, SelectionSetNode } from 'graphql'
-import { tagsOf } from '../../../domain/deployments/compiled-reads.ts'
-import { deploymentCountOf, deploymentsOf } from '../../../domain/listeners/read.ts'
-import { cut, newestCursor, type Window } from '../../../domain/paging/paging.ts'
+import { cut, type Window } from '../../../domain/paging/paging.ts'
 import { EXACT_UP_TO, exactly } from '../../../domain/paging/total.ts'
-import type { Key, Raw, RowSelection, Select, SelectedRow } from '../../../domain/query-engine/rows.ts'
-import { revisionCountOf, revisionsOf } from '../../../domain/revisions/compiled-reads.ts'
-import { parseRevisionFilter, revisionCursor } from '../../../domain/revisions/read.ts'
+import type { Key, Raw, Select, SelectedRow } from '../../../domain/query-engine/rows.ts'
+import { type Derived, type NestedPage, type RowField, rowFieldOf } from '../builder/row-fields.ts'
 import { argumentReader, type Compilation, NotCompilable, objectType, type SelectedField } from './compilation.ts'
 import { connectionWriter } from './connection-writer.ts'
-import { COMPILED_TYPES, type Derived, type FieldSource } from './field-table.ts'
 import { columnWriter, constantWriter, type Execution, objectWriter, valueWriter, type Write } from './value-writers.ts'
 
 /** The row in Prisma's shape, for derived fields. */
@@ -22,36 +18,42 @@ export function rowWriter(
   part: SelectedRow,
   below: SelectionSetNode[],
 ): Write {
-  const source = COMPILED_TYPES[type.name]
-  if (!source) throw new NotCompilable()
-  const selected = compilation.selectedFields(type, below)
+  if (type.extensions.pothosPrismaModel && !type.extensions.versioned) throw new NotCompilable()
+  const selected = compilation.selectedFields(type, below).map((one) => ({ ...one, source: sourceOf(one) }))
   const view = viewReader(
     part,
-    selected.flatMap(({ name }) => derivedOf(source.fields[name]) ?? []),
+    selected.flatMap(({ source }) => (source && 'derived' in source ? source.derived : [])),
   )
   const write = objectWriter(
-    selected.map((one) => {
-      if (!one.field) return { key: one.key, write: constantWriter(type.name) as (row: Raw) => string }
-      const field = source.fields[one.name] ?? (source.columns && { column: one.name })
-      if (!field) throw new NotCompilable()
-      return { key: one.key, write: fieldWriter(compilation, field, one, part) }
-    }),
+    selected.map(({ source, ...one }) => ({
+      key: one.key,
+      write: source
+        ? fieldWriter(compilation, source, one, part)
+        : (constantWriter(type.name) as (row: Raw, execution: Execution, view: View) => string),
+    })),
   )
   if (!view) return (row, execution) => write(row, execution, NO_VIEW)
   return (row, execution) => write(row, execution, view(row, execution))
 }
 
+/** Null: `__typename`. */
+function sourceOf({ field }: SelectedField): RowField | null {
+  if (!field) return null
+  const source = rowFieldOf(field)
+  if (!source) throw new NotCompilable()
+  return source
+}
+
 const NO_VIEW: View = {}
-const derivedOf = (field: FieldSource | undefined) => (field && 'derived' in field ? field.derived : null)
 
 /** Reads the inputs of all derived fields and lowers the answer's expiry. Null: there are no derived fields. */
 function viewReader(part: SelectedRow, fields: readonly Derived[]): ((row: Raw, execution: Execution) => View) | null {
   if (fields.length === 0) return null
-  const holds = [...new Set(fields.flatMap((field) => field.holds ?? []))]
-  const read = part.reader([...fields, ...holds].map(({ select }) => select).reduce(mergeSelects))
+  const expiries = [...new Set(fields.flatMap(({ expiry }) => expiry ?? []))]
+  const read = part.reader([...fields, ...expiries].map(({ select }) => select).reduce(mergeSelects))
   return (row, execution) => {
     const view = read(row)
-    for (const { derive } of holds) {
+    for (const { derive } of expiries) {
       const end = derive(view as never, execution.now)
       if (end && end.getTime() < execution.expiresAtMs) execution.expiresAtMs = end.getTime()
     }
@@ -64,22 +66,25 @@ function mergeSelects(left: Select, right: Select): Select {
   for (const [name, what] of Object.entries(right)) {
     const own = both[name]
     both[name] =
-      typeof own === 'object' && typeof what === 'object' ? { select: mergeSelects(own.select, what.select) } : what
+      typeof own === 'object' && typeof what === 'object'
+        ? { select: mergeSelects(own.select as Select, what.select as Select) }
+        : what
   }
   return both
 }
 
 function fieldWriter(
   compilation: Compilation,
-  source: FieldSource,
+  source: RowField,
   selected: SelectedField,
   part: SelectedRow,
 ): (row: Raw, execution: Execution, view: View) => string {
   const { below } = selected
-  const { type, args } = selected.field!
-  if (args.length > 0 && !('list' in source)) throw new NotCompilable()
+  const { type, args, extensions } = selected.field!
+  if ('page' in source) return pageWriter(compilation, selected, part, source.page)
+  if (args.length > 0) throw new NotCompilable()
   if ('column' in source) {
-    if (source.isLastSeen) compilation.showsLastSeen = true
+    if (extensions.isLastSeen) compilation.showsLastSeen = true
     return columnWriter(compilation, type, part.kind(source.column), part.column(source.column), below)
   }
   if ('derived' in source) {
@@ -88,95 +93,52 @@ function fieldWriter(
     return (_row, execution, view) => write(derive(view as never, execution.now), execution)
   }
   const named = objectType(selected)
+  if ('list' in source) {
+    const { root, of } = part.many(source.list, () => null)
+    const write = rowWriter(compilation, named, root, below)
+    return (row, execution) =>
+      `[${of(row)
+        .map((one) => write(one, execution))
+        .join(',')}]`
+  }
   if ('one' in source) {
     const other = part.one(source.one)
     const { present } = other
     const write = rowWriter(compilation, named, other, below)
     return (row, execution) => (row[present] === null ? 'null' : write(row, execution))
   }
-  if ('members' in source) {
-    const { of, unless } = source.members
-    const write = rowWriter(compilation, named, of ? part.one(of) : part, below)
-    if (!unless) return write
-    const key = part.column(unless)
-    return (row, execution) => (row[key] === null ? 'null' : write(row, execution))
-  }
-  if (source.list === 'tags') return tagsWriter(compilation, named, part, below)
-  return source.list === 'revisions'
-    ? revisionsWriter(compilation, selected, part)
-    : deploymentsWriter(compilation, selected, part)
+  const { of, unless } = source.members
+  const write = rowWriter(compilation, named, of ? part.one(of) : part, below)
+  if (!unless) return write
+  const key = part.column(unless)
+  return (row, execution) => (row[key] === null ? 'null' : write(row, execution))
 }
 
 /** Returns writers of nodes from the rows `part`. */
 export const nodeWriter = (compilation: Compilation, part: SelectedRow) => (selected: SelectedField) =>
   rowWriter(compilation, objectType(selected), part, selected.below)
 
-function tagsWriter(
-  compilation: Compilation,
-  type: GraphQLObjectType,
-  part: SelectedRow,
-  below: SelectionSetNode[],
-): Write {
-  const { key, rows } = tagsOf(part)
-  const write = rowWriter(compilation, type, rows.root, below)
-  return (row, execution) => `[${((row[key] ?? []) as Raw[]).map((one) => write(one, execution)).join(',')}]`
-}
-
-interface RevisionArguments extends Window {
-  status?: readonly string[] | null
-}
-
-function revisionsWriter(compilation: Compilation, selected: SelectedField, part: SelectedRow): Write {
-  const args = argumentReader<RevisionArguments>(selected)
-  const filteredWindow = (variables: Execution['variables']) => {
-    const window = args(variables)
-    return { window, filter: parseRevisionFilter({ status: window.status }) }
-  }
-  const { key, rows } = revisionsOf(part, filteredWindow)
-  const number = rows.root.column('number')
-  return pageWriter(compilation, selected, {
-    list: { key, rows },
-    count: () => revisionCountOf(part, (variables) => filteredWindow(variables).filter),
-    window: args,
-    cursorOf: (row) => revisionCursor({ number: row[number] as number }),
-  })
-}
-
-function deploymentsWriter(compilation: Compilation, selected: SelectedField, part: SelectedRow): Write {
-  const window = argumentReader<Window>(selected)
-  const list = deploymentsOf(part, window)
-  const sorted = list.rows.root.reader({ id: true, createdAt: true })
-  return pageWriter(compilation, selected, {
-    list,
-    count: () => deploymentCountOf(part),
-    window,
-    cursorOf: (row) => newestCursor(sorted(row) as unknown as Parameters<typeof newestCursor>[0]),
-  })
-}
-
-interface NestedPage {
-  list: { key: Key; rows: RowSelection }
-  /** Adds the count to the statement. */
-  count(): Key
-  window: (variables: Execution['variables']) => Window
-  cursorOf: (row: Raw) => string
-}
-
-/** Writer of a page nested below a row. */
+/** Writer of a page below a row. */
 function pageWriter(
   compilation: Compilation,
   selected: SelectedField,
-  { list: { key, rows }, count, window, cursorOf }: NestedPage,
+  part: SelectedRow,
+  { list, argsOf, sort, cursorOf }: NestedPage<Window, unknown, object>,
 ): Write {
+  const windowOf = argumentReader<Window>(selected)
+  const listArgsOf = (variables: Execution['variables']) => argsOf(windowOf(variables))
+  const { root, of } = part.many(list, listArgsOf)
+  const sorted = root.reader(sort)
   let counted: Key | undefined
-  const write = connectionWriter(compilation, selected, nodeWriter(compilation, rows.root), () => {
-    counted ??= count()
+  const write = connectionWriter(compilation, selected, nodeWriter(compilation, root), () => {
+    counted ??= part.count(list, listArgsOf)
   })
   return (row, execution) => {
-    const own = window(execution.variables)
+    const window = windowOf(execution.variables)
     const total = counted === undefined ? null : exactly(row[counted] as number)
     // only Pothos estimates large totals
     if (total && total.count > EXACT_UP_TO) throw new NotCompilable()
-    return write({ slice: cut(own, (row[key] ?? []) as Raw[]), window: own, cursorOf, total }, execution)
+    const slice = cut(window, of(row))
+    return write({ slice, window, cursorOf: (one) => cursorOf(sorted(one)), total }, execution)
   }
 }

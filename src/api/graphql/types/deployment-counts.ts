@@ -1,6 +1,11 @@
 /** `deploymentCounts`: counts of deployments for overviews. */
-import { type Count, countByStatus, type DeploymentCounts } from '../../../domain/deployments/count.ts'
-import { type TagCount as CountOfTag, countByTag } from '../../../domain/deployments/count-tags.ts'
+import {
+  type Count,
+  type TagCount as CountOfTag,
+  countByStatus,
+  countByTag,
+  type DeploymentCounts,
+} from '../../../domain/deployments/count.ts'
 import { type DeploymentFilter as Filter, parseFilter } from '../../../domain/deployments/filter.ts'
 import { builder } from '../builder/builder.ts'
 import { DeploymentSource, DeploymentStatus, RevisionStatus } from '../builder/enums.ts'

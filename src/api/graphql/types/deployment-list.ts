@@ -1,15 +1,14 @@
 /** `deployments`: the list with filters, orders and keyset cursors. */
-import { queryFromInfo } from '@pothos/plugin-prisma'
-import { parseFilter } from '../../../domain/deployments/filter.ts'
-import { type DeploymentOrder, deploymentCursor } from '../../../domain/deployments/order.ts'
-import { windowDeployments } from '../../../domain/deployments/read.ts'
+import { dependsOnClock, parseFilter } from '../../../domain/deployments/filter.ts'
+import { type DeploymentOrder, deploymentCursor, SORT_FIELDS } from '../../../domain/deployments/order.ts'
+import { readWindow } from '../../../domain/deployments/read.ts'
 import { countDeployments } from '../../../domain/deployments/total.ts'
+import type { Window } from '../../../domain/paging/paging.ts'
 import type { Deployment as Row } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
-import { pageCost } from '../builder/cost.ts'
 import { DeploymentSource, DeploymentStatus, DeploymentType, RevisionStatus } from '../builder/enums.ts'
 import { toSnake } from '../builder/naming.ts'
+import { rootPage } from '../builder/row-fields.ts'
 import { Deployment, DeploymentConnection } from './deployment.ts'
 
 export const DeploymentFilter = builder.inputType('DeploymentFilter', {
@@ -59,27 +58,34 @@ const DeploymentOrderInput = builder.inputType('DeploymentOrder', {
   }),
 })
 
-const NEWEST_FIRST: DeploymentOrder = { by: 'CREATED_AT', direction: 'desc' }
+interface ListArgs extends Window {
+  filter?: object | null
+  orderBy?: { field: DeploymentOrder['by']; direction: DeploymentOrder['direction'] } | null
+}
+
+const NO_FILTER = parseFilter({})
+const filterOf = ({ filter }: ListArgs) => (filter ? parseFilter(toSnake(filter)) : NO_FILTER)
+const orderOf = ({ orderBy }: ListArgs): DeploymentOrder =>
+  orderBy ? { by: orderBy.field, direction: orderBy.direction } : { by: 'CREATED_AT', direction: 'desc' }
 
 builder.queryField('deployments', (t) =>
   t.connection(
     {
       type: Deployment,
       description: 'The workspace’s deployments, newest first unless ordered otherwise.',
-      complexity: pageCost,
       args: {
         filter: t.arg({ type: DeploymentFilter }),
         orderBy: t.arg({ type: DeploymentOrderInput }),
       },
-      resolve: async (_root, args, ctx, info) => {
-        const filter = parseFilter(toSnake(args.filter))
-        const { orderBy } = args
-        const order = orderBy ? { by: orderBy.field, direction: orderBy.direction } : NEWEST_FIRST
-        const query = queryFromInfo({ context: ctx, info, typeName: 'Deployment', paths: NODE_PATHS })
-        const slice = await windowDeployments(ctx, args, filter, order, query)
-        const cursorOf = (row: Row) => deploymentCursor(order, row)
-        return connectionOf(slice, args, cursorOf, () => countDeployments(ctx, filter))
-      },
+      ...rootPage<Row, ListArgs>({
+        table: 'Deployment',
+        sort: SORT_FIELDS,
+        read: (ctx, reading, args, counts) =>
+          readWindow(ctx, reading, args, { filter: filterOf(args), order: orderOf(args) }, counts),
+        cursorOf: (row: Row, args) => deploymentCursor(orderOf(args), row),
+        count: (ctx, args) => countDeployments(ctx, filterOf(args)),
+        dependsOnClock: (args) => dependsOnClock(filterOf(args)),
+      }),
     },
     DeploymentConnection,
   ),

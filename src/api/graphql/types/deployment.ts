@@ -1,24 +1,32 @@
 /** The type Deployment and the query for one deployment. deployment-list.ts and deployment-mutations.ts have the rest. */
 
-import { DERIVED_FIELDS } from '../../../domain/deployment-status/derived-fields.ts'
-import type { DeploymentHealth as Health } from '../../../domain/deployment-status/serving.ts'
-import { URL_DESCRIPTION } from '../../../domain/deployment-status/url.ts'
-import { selectDeployment } from '../../../domain/deployments/read.ts'
-import { cut } from '../../../domain/paging/paging.ts'
-import { countRevisions, parseRevisionFilter, revisionCursor, revisionWindow } from '../../../domain/revisions/read.ts'
+import { CONDITION_FIELDS, conditionOf } from '../../../domain/deployment-status/condition.ts'
+import { deploymentValidUntil, EXPIRY_FIELDS } from '../../../domain/deployment-status/expiry.ts'
+import {
+  type DeploymentHealth as Health,
+  healthOf,
+  isServing,
+  SERVING_FIELDS,
+} from '../../../domain/deployment-status/serving.ts'
+import { deploymentStatus, STATUS_FIELDS } from '../../../domain/deployment-status/status.ts'
+import { deploymentUrl, URL_DESCRIPTION, URL_FIELDS } from '../../../domain/deployment-status/url.ts'
+import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../../domain/deployment-status/why-not-live.ts'
+import { readDeployment, TAGS } from '../../../domain/deployments/read.ts'
+import type { Window } from '../../../domain/paging/paging.ts'
+import { countRevisions, parseRevisionFilter, REVISIONS, revisionCursor } from '../../../domain/revisions/read.ts'
 import { presentWithOrigins } from '../../../domain/secrets/secret-set.ts'
+import { CHANGE_FIELDS, lastChangeOf } from '../../../domain/values/deployment-change.ts'
 import {
   effectiveResources,
   effectiveSpec,
   type ResourceSpec as Resources,
 } from '../../../domain/values/resource-spec.ts'
-import type { Revision as RevisionRow } from '../../../domain/values/row-types.ts'
+import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import type { SecretReference as Reference } from '../../../domain/values/shapes.ts'
-import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
-import { connectionOf, nodesOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { DeploymentSource, DeploymentStatus, Reason, RevisionStatus } from '../builder/enums.ts'
+import { derived, derivedNow, lookup, membersOfRow, nestedList, nestedPage, VERSIONED } from '../builder/row-fields.ts'
 import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
 import { DeploymentChange } from './deployment-change.ts'
 import { Event, EventConnection, eventsOf } from './event.ts'
@@ -60,15 +68,29 @@ const resourcesOf = (stored: Resources | null, requested: object | null | undefi
   return { ...effective }
 }
 
+const clocked = derivedNow({ select: EXPIRY_FIELDS, derive: deploymentValidUntil })
+type Conditioned = Parameters<typeof conditionOf>[0]
+
+const REVISION_PAGE = {
+  list: REVISIONS,
+  argsOf: ({ status, ...window }: Window & { status?: readonly string[] | null }) => ({
+    window,
+    filter: parseRevisionFilter({ status }),
+  }),
+  sort: { number: true },
+  cursorOf: (revision: RevisionRow) => revisionCursor(revision),
+}
+
 export const Deployment = builder.prismaObject('Deployment', {
   description: 'An agent server with its source, its revisions and its health.',
   interfaces: [builder.nodeInterfaceRef()],
+  ...VERSIONED,
   fields: (t) => ({
     id: t.exposeID('id'),
     tenantId: t.exposeID('workspaceId', { description: 'The workspace of the deployment.' }),
     name: t.exposeString('name'),
     source: t.expose('source', { type: DeploymentSource }),
-    sourceConfig: t.field({ type: SourceConfig, resolve: (deployment) => deployment }),
+    sourceConfig: t.field({ type: SourceConfig, ...membersOfRow }),
     effectiveResources: t.field({
       type: ResourceSpec,
       nullable: true,
@@ -81,6 +103,7 @@ export const Deployment = builder.prismaObject('Deployment', {
       type: SourceRevisionConfig,
       select: { latestRevision: true },
       resolve: ({ latestRevision }) => latestRevision ?? {},
+      extensions: { row: { members: { of: 'latestRevision' } } },
     }),
     secrets: t.field({
       type: [Secret],
@@ -90,66 +113,60 @@ export const Deployment = builder.prismaObject('Deployment', {
     secretReferences: t.field({
       type: [SecretReference],
       nullable: true,
-      resolve: ({ secretReferences }) => secretReferences as Reference[] | null,
+      ...derived(
+        { secretReferences: true },
+        ({ secretReferences }: Pick<DeploymentRow, 'secretReferences'>) => secretReferences as Reference[] | null,
+      ),
     }),
     status: t.field({
       type: DeploymentStatus,
-      select: DERIVED_FIELDS.status.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.status.derive(deployment, clock()),
+      ...clocked(STATUS_FIELDS, deploymentStatus),
     }),
     statusMessage: t.string({
       nullable: true,
       description:
         'Why nothing serves, what the teardown waits for, why the teardown failed, or that the git integration was removed.',
-      select: DERIVED_FIELDS.statusMessage.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.statusMessage.derive(deployment, clock()),
+      ...clocked(CONDITION_FIELDS, (deployment: Conditioned, now) => conditionOf(deployment, now)?.message ?? null),
     }),
     reason: t.field({
       type: Reason,
       nullable: true,
       description: 'The machine-readable form of `statusMessage`.',
-      select: DERIVED_FIELDS.reason.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.reason.derive(deployment, clock()),
+      ...clocked(CONDITION_FIELDS, (deployment: Conditioned, now) => conditionOf(deployment, now)?.reason ?? null),
     }),
     reasonSince: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'Since when `reason` applies. Null: unknown.',
-      select: DERIVED_FIELDS.reasonSince.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.reasonSince.derive(deployment, clock()),
+      ...clocked(CONDITION_FIELDS, (deployment: Conditioned, now) => conditionOf(deployment, now)?.since ?? null),
     }),
     serving: t.boolean({
       description: 'Whether the deployment serves requests now, as its lease holder reports.',
-      select: DERIVED_FIELDS.serving.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.serving.derive(deployment, clock()),
+      ...clocked(SERVING_FIELDS, isServing),
     }),
     health: t.field({
       type: DeploymentHealth,
       nullable: true,
       description: 'Null only while the deployment is being deleted.',
-      select: DERIVED_FIELDS.health.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.health.derive(deployment, clock()),
+      ...clocked(SERVING_FIELDS, healthOf),
     }),
     url: t.string({
       nullable: true,
       description: URL_DESCRIPTION,
-      select: DERIVED_FIELDS.url.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.url.derive(deployment, clock()),
+      ...derived(URL_FIELDS, deploymentUrl),
     }),
     whyNotLive: t.string({
       nullable: true,
       description:
         'One sentence that explains why the latest change is not live: nothing serves, or an older revision does. Null: it is live.',
-      select: DERIVED_FIELDS.whyNotLive.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.whyNotLive.derive(deployment, clock()),
+      ...clocked(WHY_NOT_LIVE_FIELDS, whyNotLive),
     }),
     lastChange: t.field({
       type: DeploymentChange,
       nullable: true,
       description:
         'The last change that a caller made, at `updatedAt`. Null: an older server, which did not record it, made the last change.',
-      select: DERIVED_FIELDS.lastChange.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.lastChange.derive(deployment, clock()),
+      ...derived(CHANGE_FIELDS, lastChangeOf),
     }),
     imageVersion: t.exposeString('imageVersion', { nullable: true }),
     createdBy: t.exposeString('createdBy', { nullable: true }),
@@ -165,33 +182,15 @@ export const Deployment = builder.prismaObject('Deployment', {
       {
         type: Revision,
         description: 'The revisions of the deployment, newest first.',
-        complexity: pageCost,
         args: { status: t.arg({ type: [RevisionStatus], description: 'Only revisions with one of these statuses.' }) },
-        select: (args, _ctx, nested) => {
-          const window = revisionWindow(args, parseRevisionFilter({ status: args.status }))
-          // the cursors are needed even if no node is selected
-          return { revisions: nested({ ...window, select: { number: true } }, nodesOf('Revision')) }
-        },
-        resolve: (deployment, args, ctx) => {
-          // contains whole rows if a node is selected
-          const slice = cut(args, deployment.revisions as RevisionRow[])
-          return connectionOf(slice, args, revisionCursor, async () => {
-            const filter = parseRevisionFilter({ status: args.status })
-            const count = (ids: readonly string[]) => countRevisions(ctx, ids, filter)
-            return (await loadBatched(ctx, `revisions ${JSON.stringify(filter)}`, deployment.id, count)) ?? 0
-          })
-        },
+        ...nestedPage('revisions', REVISION_PAGE, (ctx, ids, { filter }) => countRevisions(ctx, ids, filter)),
       },
       { name: 'RevisionConnection' },
       { name: 'RevisionEdge' },
     ),
     listener: t.relation('listener', { nullable: true }),
     tracingProject: t.relation('tracingProject', { nullable: true }),
-    tags: t.field({
-      type: [Tag],
-      select: { tags: { select: { tag: true }, orderBy: [{ tag: { key: 'asc' } }, { tag: { value: 'asc' } }] } },
-      resolve: ({ tags }) => tags.map(({ tag }) => tag),
-    }),
+    tags: t.field({ type: [Tag], ...nestedList('tags', TAGS) }),
     events: t.connection(
       {
         type: Event,
@@ -209,6 +208,7 @@ builder.prismaObject('TracingProject', {
   description:
     'The project that receives the traces of a deployment. It has the deployment’s name and can outlive the deployment.',
   interfaces: [builder.nodeInterfaceRef()],
+  ...VERSIONED,
   fields: (t) => ({
     id: t.exposeID('id'),
     name: t.exposeString('name'),
@@ -224,9 +224,9 @@ export const DeploymentConnection = builder.connectionObject(
 builder.queryField('deployment', (t) =>
   t.prismaField({
     type: Deployment,
-    nullable: true,
     description: 'One deployment. NOT_FOUND if the id is unknown.',
-    args: { id: t.arg.id({ required: true }) },
-    resolve: (query, _root, { id }, ctx) => selectDeployment(ctx, { path: { deployment_id: id } }, query),
+    ...lookup<DeploymentRow>('Deployment', (ctx, id, reading) =>
+      readDeployment(ctx, { path: { deployment_id: id } }, reading),
+    ),
   }),
 )

@@ -8,13 +8,18 @@ import {
   updateInput,
   updateListener,
 } from '../../../domain/listeners/manage.ts'
-import { listeners } from '../../../domain/listeners/read.ts'
+import { readById } from '../../../domain/query-engine/reading.ts'
+import type { Listener as ListenerRow } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
 import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { Listener } from './listener.ts'
 
-const { success, readBack } = rowMutation('listener', Listener, listeners.written)
+const { success, readBack } = rowMutation(
+  'listener',
+  Listener,
+  async (tx, id, query) => (await readById<ListenerRow>(tx, 'Listener', id, query))!,
+)
 
 const DeleteListenerSuccess = builder.objectRef<{ listenerId: string }>('DeleteListenerSuccess').implement({
   description: 'The listener is deleted, and its API keys are revoked.',

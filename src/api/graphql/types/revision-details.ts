@@ -1,7 +1,6 @@
 /** Details of a revision that are not in its row: each is read for all revisions of a list together. */
 
 import { readQueuePositions } from '../../../domain/revisions/queue-position.ts'
-import { readRevisions } from '../../../domain/revisions/read.ts'
 import { knownRuntimeConfig, RUNTIME_CONFIG_FIELDS } from '../../../domain/revisions/runtime-config.ts'
 import {
   durationsOf,
@@ -12,7 +11,8 @@ import {
 import { readWhyNotRedeployable } from '../../../domain/rollouts/redeploy.ts'
 import { fingerprintsOf, type SecretFingerprint } from '../../../domain/secrets/secret-set.ts'
 import { type BuildPlanReport, knownBuildPlan } from '../../../domain/values/build-plan.ts'
-import { loadBatched } from '../builder/batch.ts'
+import type { Revision as RevisionRow } from '../../../domain/values/row-types.ts'
+import { loadBatched, loadRow } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { Reason, RevisionStepKind, StepOutcome } from '../builder/enums.ts'
@@ -113,12 +113,11 @@ builder.prismaObjectFields(Revision, (t) => ({
       'Why the revision can’t be redeployed, as a clause for people: “it is being built”. Null: it can be redeployed.',
     resolve: async ({ id }, _args, ctx) => (await whyNotOf(id, ctx)) ?? null,
   }),
-  supersededBy: t.field({
+  supersededBy: t.prismaField({
     type: Revision,
     nullable: true,
     description: 'For a skipped revision, the revision that superseded it.',
-    resolve: async ({ supersededById: id }, _args, ctx) =>
-      id === null ? null : ((await loadBatched(ctx, 'revisions', id, (ids) => readRevisions(ctx, ids))) ?? null),
+    resolve: (query, { supersededById }, _args, ctx) => loadRow<RevisionRow>(ctx, 'Revision', supersededById, query),
   }),
   buildPlan: t.field({
     type: BuildPlan,

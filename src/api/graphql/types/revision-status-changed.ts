@@ -1,8 +1,8 @@
 /** `revisionStatusChanged`: status changes of revisions, in order and exactly once (docs/api-rules.md#graphql). */
 
-import { NotFoundError } from '../../../domain/errors/errors.ts'
-import { selectRevision } from '../../../domain/revisions/read.ts'
+import type { Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import { type RevisionStatusEvent, streamRevisionStatus } from '../../realtime/status-stream.ts'
+import { loadRow } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { rejectExpensive } from '../builder/cost.ts'
 import { Reason, RevisionStatus } from '../builder/enums.ts'
@@ -18,8 +18,7 @@ const RevisionStatusChange = builder.objectRef<RevisionStatusEvent>('RevisionSta
       type: Revision,
       nullable: true,
       description: 'The current revision. Null after its deployment is deleted.',
-      resolve: (query, { revisionId }, _args, ctx) =>
-        selectRevision(ctx, { path: { revision_id: revisionId } }, query).catch(nullIfNotFound),
+      resolve: (query, { revisionId }, _args, ctx) => loadRow<RevisionRow>(ctx, 'Revision', revisionId, query),
     }),
     from: t.expose('from', {
       type: RevisionStatus,
@@ -37,12 +36,6 @@ const RevisionStatusChange = builder.objectRef<RevisionStatusEvent>('RevisionSta
     occurredAt: t.expose('occurredAt', { type: 'DateTime' }),
   }),
 })
-
-/** An event stays in the log after its revision is torn down. */
-function nullIfNotFound(error: unknown): null {
-  if (error instanceof NotFoundError) return null
-  throw error
-}
 
 builder.subscriptionField('revisionStatusChanged', (t) =>
   t.field({

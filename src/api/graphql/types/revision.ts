@@ -1,15 +1,24 @@
 /** Revisions: versions of a deployment, each made from one source. revision-mutations.ts has the mutations. */
-import { REVISION_DERIVED_FIELDS } from '../../../domain/revisions/derived-fields.ts'
-import { selectRevision } from '../../../domain/revisions/read.ts'
+
+import { readAnyRevision } from '../../../domain/revisions/read.ts'
+import { rolloutStartedAt } from '../../../domain/revisions/step-history.ts'
+import type { EventActor } from '../../../domain/values/event-types.ts'
+import { currentMessageOf, MESSAGE_FIELDS } from '../../../domain/values/lifecycle.ts'
+import { triggerOf } from '../../../domain/values/revision-source.ts'
+import type { Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
 import { pageCost } from '../builder/cost.ts'
 import { DeploymentSource, Reason, RevisionStatus, RevisionTrigger } from '../builder/enums.ts'
+import { derived, lookup, membersOfRow, VERSIONED } from '../builder/row-fields.ts'
 import { Actor, Event, EventConnection, eventsOf } from './event.ts'
 import { SourceRevisionConfig } from './source-config.ts'
+
+type Said = Pick<RevisionRow, keyof typeof MESSAGE_FIELDS>
 
 export const Revision = builder.prismaObject('Revision', {
   description: 'One build or image version of a deployment. Its source never changes.',
   interfaces: [builder.nodeInterfaceRef()],
+  ...VERSIONED,
   fields: (t) => ({
     id: t.exposeID('id'),
     number: t.exposeInt('number', { description: 'The number within the deployment: 1, 2, 3, …' }),
@@ -17,23 +26,23 @@ export const Revision = builder.prismaObject('Revision', {
     statusMessage: t.string({
       nullable: true,
       description: 'Why the revision failed or was skipped, or what it waits for.',
-      resolve: (revision) => REVISION_DERIVED_FIELDS.statusMessage.derive(revision),
+      ...derived(MESSAGE_FIELDS, (revision: Said) => currentMessageOf(revision).statusMessage),
     }),
     reason: t.field({
       type: Reason,
       nullable: true,
       description: 'The machine-readable form of `statusMessage`.',
-      resolve: (revision) => REVISION_DERIVED_FIELDS.reason.derive(revision),
+      ...derived(MESSAGE_FIELDS, (revision: Said) => currentMessageOf(revision).reason),
     }),
     reasonSince: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'Since when `reason` applies.',
-      resolve: (revision) => REVISION_DERIVED_FIELDS.reasonSince.derive(revision),
+      ...derived(MESSAGE_FIELDS, (revision: Said) => currentMessageOf(revision).reasonSince),
     }),
     statusSince: t.expose('statusSince', { type: 'DateTime', description: 'Since when the revision has this status.' }),
     source: t.expose('source', { type: DeploymentSource }),
-    sourceRevisionConfig: t.field({ type: SourceRevisionConfig, resolve: (revision) => revision }),
+    sourceRevisionConfig: t.field({ type: SourceRevisionConfig, ...membersOfRow }),
     attempt: t.exposeInt('attempt', {
       description: 'The number of the current attempt. It starts at 1, and each redeploy adds one.',
     }),
@@ -51,31 +60,40 @@ export const Revision = builder.prismaObject('Revision', {
       type: RevisionTrigger,
       nullable: true,
       description: 'What created the revision. Null: not recorded.',
-      resolve: (revision) => REVISION_DERIVED_FIELDS.trigger.derive(revision),
+      ...derived({ trigger: true, number: true }, triggerOf),
     }),
     isActive: t.boolean({
       description: 'Whether this revision serves.',
-      select: REVISION_DERIVED_FIELDS.isActive.select,
-      resolve: (revision) => REVISION_DERIVED_FIELDS.isActive.derive(revision),
+      ...derived(
+        { id: true, deployment: { select: { activeRevisionId: true } } },
+        ({ id, deployment }: { id: string; deployment: { activeRevisionId: string | null } }) =>
+          id === deployment.activeRevisionId,
+      ),
     }),
     createdBy: t.exposeString('createdBy', { nullable: true }),
     createdByActor: t.field({
       type: Actor,
       nullable: true,
       description: 'Who created the revision. Null: not recorded.',
-      resolve: (revision) => REVISION_DERIVED_FIELDS.createdByActor.derive(revision),
+      ...derived(
+        { createdActor: true },
+        ({ createdActor }: Pick<RevisionRow, 'createdActor'>) => createdActor as EventActor | null,
+      ),
     }),
     rolloutAt: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'When the newest attempt was requested. Null: not recorded.',
-      resolve: (revision) => REVISION_DERIVED_FIELDS.rolloutAt.derive(revision),
+      ...derived({ rolloutAt: true, attempt: true, createdAt: true }, rolloutStartedAt),
     }),
     rolloutBy: t.field({
       type: Actor,
       nullable: true,
       description: 'Who requested the newest attempt. After a redeploy this can differ from `createdByActor`.',
-      resolve: (revision) => REVISION_DERIVED_FIELDS.rolloutBy.derive(revision),
+      ...derived(
+        { rolloutActor: true },
+        ({ rolloutActor }: Pick<RevisionRow, 'rolloutActor'>) => rolloutActor as EventActor | null,
+      ),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
@@ -96,9 +114,9 @@ export const Revision = builder.prismaObject('Revision', {
 builder.queryField('revision', (t) =>
   t.prismaField({
     type: Revision,
-    nullable: true,
     description: 'One revision. NOT_FOUND if the id is unknown.',
-    args: { id: t.arg.id({ required: true }) },
-    resolve: (query, _root, { id }, ctx) => selectRevision(ctx, { path: { revision_id: id } }, query),
+    ...lookup<RevisionRow>('Revision', (ctx, id, reading) =>
+      readAnyRevision(ctx, { path: { revision_id: id } }, reading),
+    ),
   }),
 )

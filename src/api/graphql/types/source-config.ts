@@ -3,9 +3,8 @@
  * (docs/deployments.md#deployments).
  */
 import { resourceSpec } from '../../../domain/values/resource-spec.ts'
-import type { Deployment } from '../../../domain/values/row-types.ts'
 import { listenerConfig, secretReference, sourceConfig, sourceRevisionConfig } from '../../../domain/values/shapes.ts'
-import { inputType, outputType, rawOf, readColumn, shapeOf } from '../builder/shapes.ts'
+import { inputType, outputType, rawOf, shapeOf } from '../builder/shapes.ts'
 
 const resources = shapeOf('ResourceSpec', resourceSpec)
 
@@ -18,27 +17,20 @@ export const ResourceSpecInput = inputType(resources, undefined, false)
 /** Converts the input to the verb's form. */
 export const rawResources = (input: object) => rawOf(resources, input as Record<string, unknown>)
 
-outputType(
-  shapeOf('ListenerConfig', listenerConfig),
-  'The place of the deployment on a listener’s infrastructure.',
-  readColumn,
-)
+outputType(shapeOf('ListenerConfig', listenerConfig), 'The place of the deployment on a listener’s infrastructure.', {})
 
 /** Read from a deployment's row. */
 export const SourceConfig = outputType(
   shapeOf('SourceConfig', sourceConfig),
   'The source of the deployment and how it runs.',
-  (row: Deployment, key) => {
-    if (key === 'listener_config') return row.k8sNamespace === null ? null : row
-    return readColumn(row as never, key)
-  },
+  { listener_config: 'k8sNamespace' },
 )
 
 /** Read from a revision's row. For a deployment without a revision all members are null. */
 export const SourceRevisionConfig = outputType(
   shapeOf('SourceRevisionConfig', sourceRevisionConfig),
   'The source of a revision. For a deployment it is the source of the latest revision.',
-  readColumn,
+  {},
 )
 
 export const SecretReference = outputType(

@@ -1,12 +1,14 @@
 /** Tags: key/value pairs of a workspace that deployments can have. The filter `tagValueIds` takes their ids. */
-import { tags } from '../../../domain/tags.ts'
+import { NEWEST_FIELDS, newestCursor, type Window } from '../../../domain/paging/paging.ts'
+import { countTags, readTags } from '../../../domain/tags.ts'
+import type { Tag as Row } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
-import { newestOf } from '../builder/connection.ts'
-import { pageCost } from '../builder/cost.ts'
+import { rootPage, VERSIONED } from '../builder/row-fields.ts'
 
 export const Tag = builder.prismaObject('Tag', {
   description: 'A key/value pair of the workspace that can be put on deployments.',
   interfaces: [builder.nodeInterfaceRef()],
+  ...VERSIONED,
   fields: (t) => ({
     id: t.exposeID('id', { description: 'The id for the filter `tagValueIds`.' }),
     key: t.exposeString('key'),
@@ -20,8 +22,13 @@ builder.queryField('tags', (t) =>
     {
       type: Tag,
       description: 'The workspace’s tags, newest first.',
-      complexity: pageCost,
-      resolve: (_root, args, ctx) => newestOf(tags, ctx, args),
+      ...rootPage<Row, Window>({
+        table: 'Tag',
+        sort: NEWEST_FIELDS,
+        read: readTags,
+        cursorOf: newestCursor,
+        count: countTags,
+      }),
     },
     { name: 'TagConnection' },
     { name: 'TagEdge' },

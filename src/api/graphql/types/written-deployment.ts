@@ -22,8 +22,7 @@ interface WrittenParts {
 export function readBack(ctx: GraphQLContext, info: GraphQLResolveInfo): ReadBack<Written, WrittenParts> {
   const deployment = selectionOf(ctx, info, 'deployment', 'Deployment')
   const revision = selectionOf(ctx, info, 'revision', 'Revision')
-  const workspaceId = ctx.workspace.id
-  return (tx, written) => readSelected(tx, written, { workspaceId, deployment, revision })
+  return (tx, written) => readSelected(tx, written, { deployment, revision })
 }
 
 /** A result with the deployment. Each mutation has its own type, so that it can get more fields. */

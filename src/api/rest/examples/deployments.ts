@@ -1,4 +1,6 @@
 /** Examples of deployments, revisions, logs, git integrations and listeners, by schema id. */
+import { snake } from '../../../domain/parsing/naming.ts'
+import { WORK_COLUMNS } from '../../../domain/protocol/answers.ts'
 import { COMMIT, CREATED, ID, UPDATED } from './ids.ts'
 
 const MASKED = '••••••••'
@@ -210,18 +212,11 @@ export const DEPLOYMENT_EXAMPLES = {
 
 /** The work of a claim. */
 export const EXAMPLE_WORK = {
+  ...Object.fromEntries(Object.keys(WORK_COLUMNS).map((column) => [snake(column), null])),
   id: ID.revision,
   number: 7,
   attempt: 1,
   source: 'external_container',
-  repo_url: null,
-  repo_ref: null,
-  repo_commit_sha: null,
-  graph_config_path: null,
   image_uri: IMAGE,
-  source_tarball_path: null,
-  install_command: null,
-  build_command: null,
-  artifact: null,
   secrets: [{ name: 'OPENAI_API_KEY', value: 'sk-…' }],
 }

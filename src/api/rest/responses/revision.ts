@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { colouredLine, logLineId } from '../../../domain/logs/lines.ts'
 import type { LogPage } from '../../../domain/logs/read.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
-import { REVISION_DERIVED_FIELDS } from '../../../domain/revisions/derived-fields.ts'
+import { rolloutStartedAt } from '../../../domain/revisions/step-history.ts'
+import type { EventActor } from '../../../domain/values/event-types.ts'
 import { currentMessageOf } from '../../../domain/values/lifecycle.ts'
 import { REASON_WORDS } from '../../../domain/values/reasons.ts'
-import { TRIGGER_WORDS, TRIGGERS } from '../../../domain/values/revision-source.ts'
+import { TRIGGER_WORDS, TRIGGERS, triggerOf } from '../../../domain/values/revision-source.ts'
 import { LogLevel, type LogLine, type Revision, RevisionStatus, Source } from '../../../domain/values/row-types.ts'
 import { sourceRevisionConfig } from '../../../domain/values/shapes.ts'
 import { actor, describeWords } from './actor.ts'
@@ -49,10 +50,10 @@ export const revision = responseSchema(
     updated_at: time,
   },
   (row: Revision, ctx) => ({
-    trigger: REVISION_DERIVED_FIELDS.trigger.derive(row),
-    createdBy: REVISION_DERIVED_FIELDS.createdByActor.derive(row),
-    rolloutAt: REVISION_DERIVED_FIELDS.rolloutAt.derive(row),
-    rolloutBy: REVISION_DERIVED_FIELDS.rolloutBy.derive(row),
+    trigger: triggerOf(row),
+    createdBy: row.createdActor as EventActor | null,
+    rolloutAt: rolloutStartedAt(row),
+    rolloutBy: row.rolloutActor as EventActor | null,
     ...currentMessageOf(row),
     sourceRevisionConfig: revisionConfig(row, ctx),
   }),

@@ -1,16 +1,10 @@
 /** Operations on revisions (docs/api-rules.md#paging, docs/deployments.md#revisions-and-rollouts). */
 
-import { readWritten } from '../../../domain/deployments/read-after-write.ts'
+import { readWritten, readWrittenRevision } from '../../../domain/deployments/read-after-write.ts'
 import { getRevisionDetails, revisionDetailsInput } from '../../../domain/deployments/revision-details.ts'
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
 import { compareInput, compareRevisions } from '../../../domain/revision-diff/compare-revisions.ts'
-import {
-  getRevision,
-  getRevisionInput,
-  listRevisions,
-  listRevisionsInput,
-  readWrittenRevision,
-} from '../../../domain/revisions/read.ts'
+import { getRevision, getRevisionInput, listRevisions, listRevisionsInput } from '../../../domain/revisions/read.ts'
 import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
 import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
 import { cacheable } from '../framework/cached-responses.ts'
