@@ -146,17 +146,12 @@ async function userinfo(
   }
 }
 
-function oauthParties(access: ProviderAccess) {
-  const server: oauth.AuthorizationServer = { issuer: access.issuer ?? NO_ISSUER, token_endpoint: access.tokenUrl }
-  const client: oauth.Client = { client_id: access.clientId }
-  return { server, client, authentication: clientAuthentication(access) }
-}
-
-function clientAuthentication({ tokenEndpointAuthMethod, clientSecret }: ProviderAccess): oauth.ClientAuth {
-  if (tokenEndpointAuthMethod === 'none' || clientSecret === null) return oauth.None()
-  return tokenEndpointAuthMethod === 'client_secret_post'
-    ? oauth.ClientSecretPost(clientSecret)
-    : basicAuthentication(clientSecret)
+function oauthParties({ issuer, tokenUrl, clientId, clientSecret, tokenEndpointAuthMethod: method }: ProviderAccess) {
+  const server: oauth.AuthorizationServer = { issuer: issuer ?? NO_ISSUER, token_endpoint: tokenUrl }
+  const client: oauth.Client = { client_id: clientId }
+  if (method === 'none' || clientSecret === null) return { server, client, authentication: oauth.None() }
+  const authenticate = method === 'client_secret_post' ? oauth.ClientSecretPost : basicAuthentication
+  return { server, client, authentication: authenticate(clientSecret) }
 }
 
 /**

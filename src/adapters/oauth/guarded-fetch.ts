@@ -54,8 +54,9 @@ export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Out
         let at = url
         for (let redirects = 0; ; redirects++) {
           const pendingResponse = request(at, { ...init, headers, method: 'GET', body: null }, signal)
-          const response = await pendingResponse.catch((error) => {
-            throw redirects === 0 ? error : redirectFailure(at, error)
+          const response = await pendingResponse.catch((error: OAuthFailure) => {
+            if (redirects === 0) throw error
+            throw new OAuthFailure(error.kind, `redirects to ${new URL(at).host}, which ${error.message}`)
           })
           const next = redirectTarget(response, at)
           if (!next) return response
@@ -105,10 +106,6 @@ function requireAllowedAddress(rules: OutboundRules, url: string, how: 'has' | '
   if (refusal) throw new OAuthFailure('unreachable', `${how} a forbidden address: it ${refusal}`)
 }
 
-function redirectFailure(at: string, { kind, message }: OAuthFailure): OAuthFailure {
-  return new OAuthFailure(kind, `redirects to ${new URL(at).host}, which ${message}`)
-}
-
 function redirectTarget(response: Response, from: string): string | null {
   const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get('location') : null
   if (location === null) return null
@@ -150,8 +147,10 @@ const DROPPED_HEADERS = new Set(['content-encoding', 'content-length', 'transfer
 async function readResponse({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Response> {
   const bytes = await decompress(new Uint8Array(await body.arrayBuffer()), String(headers['content-encoding'] ?? ''))
   if (statusCode < 200 || statusCode > 599) throw new OAuthFailure('unusable', `answered ${statusCode}`)
-  const init = { status: statusCode, headers: plainHeaders(headers) }
-  return new Response([204, 205, 304].includes(statusCode) ? null : bytes, init)
+  const kept = new Headers()
+  for (const [name, value] of Object.entries(headers))
+    if (!DROPPED_HEADERS.has(name)) for (const one of [value ?? []].flat()) kept.append(name, one)
+  return new Response([204, 205, 304].includes(statusCode) ? null : bytes, { status: statusCode, headers: kept })
 }
 
 async function decompress(bytes: Uint8Array<ArrayBuffer>, encoding: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -160,13 +159,4 @@ async function decompress(bytes: Uint8Array<ArrayBuffer>, encoding: string): Pro
   const unpack = Object.hasOwn(DECOMPRESSORS, name) ? DECOMPRESSORS[name as keyof typeof DECOMPRESSORS] : null
   if (!unpack) throw new OAuthFailure('unanswered', 'sent an answer that cannot be read (its encoding is not known)')
   return new Uint8Array(await unpack(bytes, { maxOutputLength: MAX_BODY_BYTES }))
-}
-
-function plainHeaders(headers: Dispatcher.ResponseData['headers']): Headers {
-  const plain = new Headers()
-  for (const [name, value] of Object.entries(headers)) {
-    if (DROPPED_HEADERS.has(name)) continue
-    for (const one of [value ?? []].flat()) plain.append(name, one)
-  }
-  return plain
 }

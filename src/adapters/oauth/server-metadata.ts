@@ -32,29 +32,19 @@ export async function findEndpoints(
   )
   const answers = await Promise.all(lookups)
   const found = answers.find(({ metadata }) => metadata?.token_endpoint === access.tokenUrl)
+  const { origin } = new URL(access.tokenUrl)
   if (!found?.metadata) {
-    const { origin } = new URL(access.tokenUrl)
     const unreachable = answers.find(({ issuer, failure }) => failure && issuer.origin === origin)
     if (unreachable?.failure) throw unreachable.failure
     return { issuer: null, revocationUrl: null, userinfoUrl: null }
   }
   const { issuer, revocation_endpoint, userinfo_endpoint } = found.metadata
+  // Tokens may be sent only to the token endpoint's origin, or to a URL that metadata of that origin names. Otherwise anyone who
+  // can set `auth_url` could send other people's tokens to their own server.
+  const isOwn = (url: string) => found.issuer.origin === origin || (URL.canParse(url) && new URL(url).origin === origin)
   const usable = (url: unknown) =>
-    typeof url === 'string' &&
-    mayReceiveTokens(url, found.issuer, access.tokenUrl) &&
-    addressRefusal(rules, url) === null
-      ? url
-      : null
+    typeof url === 'string' && isOwn(url) && addressRefusal(rules, url) === null ? url : null
   return { issuer, revocationUrl: usable(revocation_endpoint), userinfoUrl: usable(userinfo_endpoint) }
-}
-
-/**
- * Whether tokens may be sent to `url`. It must be at the token endpoint's origin, or named by metadata of that origin. Otherwise
- * anyone who can set `auth_url` could send other people's tokens to their own server.
- */
-function mayReceiveTokens(url: string, issuer: URL, tokenUrl: string): boolean {
-  const { origin } = new URL(tokenUrl)
-  return issuer.origin === origin || (URL.canParse(url) && new URL(url).origin === origin)
 }
 
 /** Both origins with path parts that may name a tenant (`https://id.test/realms/a`). Shortest and most common first. */
