@@ -12,8 +12,8 @@ import { createCredentialWatch } from '../api/auth/credential-watch.ts'
 import { createSignIn } from '../api/auth/sign-in.ts'
 import { mountGraphql } from '../api/graphql/mount.ts'
 import { createGraphql } from '../api/graphql/yoga.ts'
+import { limitConnections } from '../api/limits/address-limits.ts'
 import { limitAnonymousRequests } from '../api/limits/anonymous-rate-limit.ts'
-import { limitConnections } from '../api/limits/connection-limit.ts'
 import { createChanges } from '../api/realtime/change-watches.ts'
 import { createRelay, type Relay } from '../api/realtime/relay.ts'
 import { ResponseCache } from '../api/response-cache/response-cache.ts'
@@ -176,11 +176,11 @@ async function assemble(
     },
   })
   const listening = createListening(fastify)
-  const connectionLimit = limitConnections(fastify.server, {
+  limitConnections(fastify.server, {
     maxPerAddress: config.CONNECTIONS_PER_ADDRESS,
     isTrustedProxy: limits.trusted,
   })
-  limitAnonymousRequests(fastify, limits.admission)
+  limitAnonymousRequests(fastify, admission)
   core.observer = mountMetrics(fastify, {
     database,
     overload,
@@ -192,7 +192,6 @@ async function assemble(
   await fastify.register(restPlugin, {
     core,
     authenticate,
-    connectionLimit,
     relay,
     heartbeat,
     publicUrl,
@@ -205,11 +204,11 @@ async function assemble(
     relay,
     heartbeat,
     responseCache,
-    heavyQueries: limits.heavyQueries,
+    admission,
     graphiql: config.GRAPHIQL,
     introspection: config.INTROSPECTION,
   })
-  mountGraphql(fastify, { core, authenticate, ...graphql, connectionLimit: connectionLimit, stopping: relay.stopping })
+  mountGraphql(fastify, { core, authenticate, ...graphql, stopping: relay.stopping })
 
   async function start(sockets: readonly number[]): Promise<void> {
     await listening.listen({ host: config.HOST, port: config.PORT, sockets })

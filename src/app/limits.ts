@@ -1,9 +1,7 @@
 /** Creates all limits of a server from its settings. */
 
-import { matcher } from '../api/limits/address.ts'
+import { matcher } from '../api/limits/address-limits.ts'
 import { Admission } from '../api/limits/admission.ts'
-import { KeyedSemaphore } from '../api/limits/keyed-semaphore.ts'
-import { LoadMonitor } from '../api/limits/load-shedding.ts'
 import { TokenBuckets } from '../api/limits/token-buckets.ts'
 import { type ConcurrencyLimits, createConcurrencyLimit } from '../domain/concurrency/concurrency-limit.ts'
 import type { Reveals } from '../domain/transaction/context.ts'
@@ -12,13 +10,9 @@ import type { Config } from '../platform/config/config.ts'
 /** Concurrent source downloads by builders of one organization, and of all organizations. */
 const MAX_DOWNLOADS_PER_ORGANIZATION = 16
 const MAX_DOWNLOADS = 128
-/** Queue length for heavy documents of one key. */
-const HEAVY_QUEUE = 50
 
 export interface Limits {
   admission: Admission
-  /** heavy GraphQL documents, by key */
-  heavyQueries: KeyedSemaphore
   slots: ConcurrencyLimits
   /** null: no limit */
   reveals: Reveals | null
@@ -27,18 +21,12 @@ export interface Limits {
 }
 
 export function createLimits(config: Config): Limits {
-  const pressure = new LoadMonitor()
   return {
     admission: new Admission({
       key: { perSecond: config.RATE_LIMIT, burst: config.RATE_LIMIT_BURST },
       address: { perSecond: config.ADDRESS_RATE_LIMIT, burst: config.ADDRESS_RATE_LIMIT_BURST },
       maxConcurrent: config.REQUESTS_AT_ONCE,
-      load: pressure,
-    }),
-    heavyQueries: new KeyedSemaphore({
-      maxConcurrent: config.HEAVY_DOCUMENTS,
-      maxQueued: HEAVY_QUEUE,
-      load: pressure,
+      maxHeavy: config.HEAVY_DOCUMENTS,
     }),
     slots: {
       streams: createConcurrencyLimit(config.STREAMS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),

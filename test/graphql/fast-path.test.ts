@@ -12,7 +12,6 @@ import { createAuthenticator } from '../../src/api/auth/authenticate.ts'
 import { mountGraphql } from '../../src/api/graphql/mount.ts'
 import { createGraphql } from '../../src/api/graphql/yoga.ts'
 import { Admission } from '../../src/api/limits/admission.ts'
-import { limitConnections } from '../../src/api/limits/connection-limit.ts'
 import { ResponseCache } from '../../src/api/response-cache/response-cache.ts'
 import { createHttp } from '../../src/api/server/http.ts'
 import { Heartbeat } from '../../src/api/sse/heartbeat.ts'
@@ -67,6 +66,7 @@ async function server(options: {
     key: { perSecond: 0.001, burst: 100_000 },
     address: { perSecond: 1000, burst: 1000 },
     maxConcurrent: options.atOnce ?? 0,
+    maxHeavy: 0,
   })
   const authenticate = createAuthenticator(core, { jwt: null, admission })
   const fastify = createHttp({ log, notReadyReason: async () => null, bodyTimeoutMs: options.bodyTime ?? 60_000 })
@@ -76,6 +76,7 @@ async function server(options: {
     relay,
     heartbeat: new Heartbeat(),
     responseCache: new ResponseCache(1024 * 1024),
+    admission,
     graphiql: false,
     introspection: options.introspection ?? true,
   })
@@ -91,7 +92,6 @@ async function server(options: {
     authenticate,
     yoga: counted,
     fastPath: options.past ? fastPath : { tryAnswer: async () => false },
-    connectionLimit: limitConnections(fastify.server, { maxPerAddress: 0, isTrustedProxy: () => false }),
     stopping: new AbortController().signal,
   })
   made.port = Number(new URL(await fastify.listen({ host: '127.0.0.1', port: 0 })).port)

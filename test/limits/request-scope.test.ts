@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
-import { createRequestScope } from '../../src/api/limits/request-scope.ts'
+import { HttpRequestScope } from '../../src/api/limits/request-scope.ts'
 
 test('a client that disconnects while it waits does not keep its slot', async () => {
   const fastify = Fastify()
@@ -13,7 +13,7 @@ test('a client that disconnects while it waits does not keep its slot', async ()
   })
   const over = new Promise<string>((resolve) => {
     fastify.get('/', async (request, reply) => {
-      const requestScope = createRequestScope(request, reply)
+      const requestScope = new HttpRequestScope(request, reply)
       arrived()
       await once(reply.raw, 'close')
       requestScope.onEnd(() => resolve(requestScope.gone.aborted ? 'gone' : 'answered'))
@@ -32,7 +32,7 @@ test('a client that disconnects while it waits does not keep its slot', async ()
 
 test('a large body counts as many calls, and so does one of unknown length', async () => {
   const fastify = Fastify()
-  fastify.post('/', async (request, reply) => createRequestScope(request, reply).weight)
+  fastify.post('/', async (request, reply) => new HttpRequestScope(request, reply).weight)
   await fastify.listen({ port: 0 })
   const url = `http://127.0.0.1:${(fastify.server.address() as AddressInfo).port}/`
   const weighs = async (body: BodyInit) => {
@@ -51,7 +51,7 @@ test('a rejected oversized body costs its key no more than one that is read', as
   const weight = new Promise((resolve) => {
     fastify.post(
       '/',
-      { onRequest: async (request, reply) => resolve(createRequestScope(request, reply).weight) },
+      { onRequest: async (request, reply) => resolve(new HttpRequestScope(request, reply).weight) },
       () => '',
     )
   })

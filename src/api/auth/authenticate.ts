@@ -4,12 +4,12 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { decodeProtectedHeader } from 'jose'
+import type { Release } from '../../domain/concurrency/keyed-semaphore.ts'
 import { ForbiddenError, UnauthenticatedError, ValidationError } from '../../domain/errors/errors.ts'
 import { hashKey } from '../../domain/keys/key.ts'
 import { uuid } from '../../domain/parsing/fields.ts'
 import type { Core, RequestContext, Tenant } from '../../domain/transaction/context.ts'
 import type { Admission } from '../limits/admission.ts'
-import type { Release } from '../limits/keyed-semaphore.ts'
 import type { RequestScope } from '../limits/request-scope.ts'
 import { type CredentialCache, createApiKeyCache, createSessionCache, type Identity } from './credential-cache.ts'
 import { createJwtVerifier, type JwtOptions } from './jwt.ts'

@@ -4,8 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { CACHE_HEADERS } from '../auth/cache-headers.ts'
-import type { ConnectionLimit } from '../limits/connection-limit.ts'
-import { createRequestScope } from '../limits/request-scope.ts'
+import { HttpRequestScope } from '../limits/request-scope.ts'
 import type { FastPath, Handover } from './fast-path/fast-path.ts'
 import { refuseDataPlane } from './use-authentication.ts'
 import { createWebSockets } from './websocket/server.ts'
@@ -16,19 +15,17 @@ export interface MountOptions {
   authenticate: Authenticate
   yoga: GraphQLServer
   fastPath: FastPath
-  connectionLimit: ConnectionLimit
   /** aborts when the server stops */
   stopping: AbortSignal
 }
 
 /** Uses Node's request and response directly: a bridge through fetch would double the CPU time. */
 export function mountGraphql(fastify: FastifyInstance, options: MountOptions): void {
-  const { core, yoga, fastPath, connectionLimit, stopping } = options
+  const { core, yoga, fastPath, stopping } = options
   const webSockets = createWebSockets({
     core,
     authenticate: async (...call) => refuseDataPlane(await options.authenticate(...call)),
     yoga,
-    connectionLimit: connectionLimit,
     maxMessageBytes: MAX_BODY_BYTES,
     stopping,
   })
@@ -51,7 +48,7 @@ export function mountGraphql(fastify: FastifyInstance, options: MountOptions): v
         const onCaller = (subject: string) => {
           request.subject = subject
         }
-        const requestScope = createRequestScope(request, reply, { connectionLimit })
+        const requestScope = new HttpRequestScope(request, reply)
         const handover: Handover = {}
         if (await fastPath.tryAnswer(request, reply, requestScope, handover)) return
         const removeYogaListeners = trackYogaListeners(request.raw, reply.raw)

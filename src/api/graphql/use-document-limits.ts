@@ -7,9 +7,9 @@ import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
 import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
 import { type DocumentNode, GraphQLError, validate } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
+import { type Admission, HEAVY_COST, HEAVY_DOCUMENT_LENGTH } from '../limits/admission.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import { costOf } from './builder/cost.ts'
-import { HEAVY_COST, HEAVY_DOCUMENT_LENGTH, type HeavyQuerySemaphore } from './fast-path/heavy-query-semaphore.ts'
 import { type DocumentSize, measureDocument } from './measure-document.ts'
 import type { ServerContext } from './use-authentication.ts'
 
@@ -38,16 +38,16 @@ export function documentFormLimits(): Plugin[] {
 /** sizes of measured documents; a cached document is not measured again */
 const measuredDocuments = new WeakMap<DocumentNode, DocumentSize>()
 
-export function useDocumentLimits(heavyQueries: HeavyQuerySemaphore): Plugin<GraphQLContext, ServerContext> {
+export function useDocumentLimits(admission: Admission): Plugin<GraphQLContext, ServerContext> {
   return {
-    async onParams({ params, request, context, setResult }) {
+    async onParams({ params, context, setResult }) {
       const length = params.query?.length ?? 0
       if (length <= HEAVY_DOCUMENT_LENGTH) return
       const caller = context as unknown as GraphQLContext & ServerContext
       try {
         if (caller.actor.role === 'agent')
           throw refusal(`An agent's document has at most ${HEAVY_DOCUMENT_LENGTH} characters.`)
-        await heavyQueries.acquire(caller.requestScope ?? request, caller.actor, caller.requestScope)
+        if (caller.requestScope) await admission.admitHeavy(caller.actor, caller.requestScope)
       } catch (error) {
         setResult({ errors: [error as GraphQLError] })
       }
@@ -73,10 +73,10 @@ export function useDocumentLimits(heavyQueries: HeavyQuerySemaphore): Plugin<Gra
       const ctx = args.contextValue as GraphQLContext & ServerContext
       const cost = costOf({ schema, document, operationName, variables: args.variableValues ?? {}, ctx })
       if (cost > 0) ctx.cost = cost
-      if (cost > HEAVY_COST) await heavyQueries.acquire(ctx.requestScope ?? ctx.request, ctx.actor, ctx.requestScope)
+      if (cost > HEAVY_COST && ctx.requestScope) await admission.admitHeavy(ctx.actor, ctx.requestScope)
     },
-    onResultProcess({ request, serverContext }) {
-      heavyQueries.release(serverContext.requestScope ?? request)
+    onResultProcess({ serverContext }) {
+      if (serverContext.requestScope) admission.releaseHeavy(serverContext.requestScope)
     },
   }
 }

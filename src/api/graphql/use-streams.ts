@@ -8,8 +8,8 @@ import type { Plugin } from 'graphql-yoga'
 import type { Caller } from '../../domain/transaction/access.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Log } from '../../platform/log/log.ts'
+import type { Admission } from '../limits/admission.ts'
 import type { RequestScope } from '../limits/request-scope.ts'
-import { StreamOpenLimit } from '../limits/stream-open-limit.ts'
 import type { Rendering } from '../realtime/frames.ts'
 import type { Relay } from '../realtime/relay.ts'
 import { Stream } from '../realtime/stream.ts'
@@ -44,9 +44,20 @@ export interface StreamContext {
   onStream?: (stream: Stream, rendering: Rendering) => void
 }
 
-export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plugin<GraphQLContext, StreamContext> {
+export interface StreamsOptions {
+  core: Core
+  relay: Relay
+  heartbeat: Heartbeat
+  admission: Admission
+}
+
+export function useStreams({
+  core,
+  relay,
+  heartbeat,
+  admission,
+}: StreamsOptions): Plugin<GraphQLContext, StreamContext> {
   const form = graphqlForm(core.log)
-  const streamOpenLimit = new StreamOpenLimit()
 
   function takeOver(
     { stream, rendering, caller }: StreamResult,
@@ -68,7 +79,7 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
     const variables = variableValues ?? {}
     try {
       // HTTP only: on a WebSocket the request scope does not end when the stream starts
-      if (ctx.requestScope && !ctx.onStream) await streamOpenLimit.acquire(ctx.requestScope)
+      if (ctx.requestScope && !ctx.onStream) await admission.admitStream(ctx.requestScope)
     } catch (error) {
       return { errors: [error as GraphQLError] }
     }

@@ -7,13 +7,12 @@ import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
-import type { KeyedSemaphore } from '../limits/keyed-semaphore.ts'
+import type { Admission } from '../limits/admission.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { ResponseCache } from '../response-cache/response-cache.ts'
 import type { Heartbeat } from '../sse/heartbeat.ts'
 import { DocumentCache } from './fast-path/document-cache.ts'
 import { createFastPath, type FastPath } from './fast-path/fast-path.ts'
-import { HeavyQuerySemaphore } from './fast-path/heavy-query-semaphore.ts'
 import { useDocumentCache } from './fast-path/use-document-cache.ts'
 import { schema } from './schema.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
@@ -29,8 +28,7 @@ export interface GraphQLOptions {
   relay: Relay
   heartbeat: Heartbeat
   responseCache: ResponseCache
-  /** limits heavy documents per key; default: no limit */
-  heavyQueries?: KeyedSemaphore
+  admission: Admission
   /** serves GraphiQL to browsers; the page needs no credential, its requests do */
   graphiql: boolean
   introspection: boolean
@@ -75,8 +73,7 @@ function createDocumentCache<T extends object>(): LRUCache<string, T> {
 
 /** Creates Yoga, and the fast path for documents that it executed before. */
 export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; fastPath: FastPath } {
-  const { core, authenticate, relay, heartbeat, responseCache, graphiql, introspection } = options
-  const heavyQueries = new HeavyQuerySemaphore(options.heavyQueries)
+  const { core, authenticate, relay, admission, responseCache, graphiql, introspection } = options
   const documentCache = new DocumentCache(schema)
   const yoga = createYoga<ServerContext>({
     schema,
@@ -105,10 +102,10 @@ export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; f
     logging: false,
     plugins: [
       useAuthentication(authenticate, relay, core.log),
-      useStreams(core, relay, heartbeat),
+      useStreams(options),
       useReadableRequests,
       ...documentFormLimits(),
-      useDocumentLimits(heavyQueries),
+      useDocumentLimits(admission),
       useIdempotency(),
       useNoStore(),
       useGraphiqlPolicy,
@@ -123,9 +120,9 @@ export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; f
       schema,
       relay,
       authenticate,
-      documentCache: documentCache,
-      heavyQueries: heavyQueries,
-      responseCache: responseCache,
+      documentCache,
+      admission,
+      responseCache,
     }),
   }
 }

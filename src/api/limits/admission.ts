@@ -1,13 +1,13 @@
 /**
- * Rate and concurrency limits per API key, over all transports, and a rate limit per address for unknown keys. State is in
- * memory, for this server only. See README.md.
+ * Admits or refuses calls: rate and concurrency per API key over all transports, a rate per address for unknown keys, and
+ * the concurrency of heavy documents and opening streams. State is in memory, for this server only. See README.md.
  */
 
+import { KeyedSemaphore, type Release } from '../../domain/concurrency/keyed-semaphore.ts'
 import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import type { Actor } from '../../domain/transaction/access.ts'
 import { sleep } from '../../platform/async/retry.ts'
-import { KeyedSemaphore, type Release } from './keyed-semaphore.ts'
-import type { LoadMonitor } from './load-shedding.ts'
+import { LoadMonitor } from './load-shedding.ts'
 import type { RequestScope } from './request-scope.ts'
 import { type BucketState, TokenBuckets } from './token-buckets.ts'
 
@@ -18,9 +18,20 @@ export interface AdmissionOptions {
   address: { perSecond: number; burst: number }
   /** concurrent calls of one key; 0 disables the limit */
   maxConcurrent: number
-  load?: LoadMonitor
-  now?: () => number
+  /** concurrent heavy documents of one key; 0 disables the limit */
+  maxHeavy: number
 }
+
+/** Longer GraphQL documents are heavy. An agent's document may not be longer. */
+export const HEAVY_DOCUMENT_LENGTH = 2_048
+/** GraphQL queries of a higher cost (cost.ts) are heavy. */
+export const HEAVY_COST = 2_000
+/** Queued heavy documents of one key. */
+const MAX_QUEUED_HEAVY = 50
+/** Streams of this server that open concurrently. Opening waits for the database, so one at a time would leave the CPU idle. */
+const MAX_OPENING_STREAMS = 8
+const MAX_QUEUED_STREAMS = 20_000
+const STREAM_QUEUE_TIMEOUT_MS = 30_000
 
 /** Valid credentials that skip the address limit. */
 const MAX_KNOWN_CREDENTIALS = 10_000
@@ -35,32 +46,32 @@ const REFUSAL_DELAY_MS = 100
 const MAX_DELAYED_REFUSALS = 1_000
 
 export class Admission {
+  readonly #load = new LoadMonitor()
   readonly #keyBuckets: TokenBuckets | null
   readonly #addressBuckets: TokenBuckets | null
   readonly #callSlots: KeyedSemaphore
   readonly #leaseCallSlots: KeyedSemaphore
   readonly #anonymousSlots = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: MAX_QUEUED_ANONYMOUS_CALLS })
-  readonly #load: LoadMonitor | undefined
+  readonly #heavySlots: KeyedSemaphore
+  readonly #openingSlots = new KeyedSemaphore({
+    maxConcurrent: MAX_OPENING_STREAMS,
+    maxQueued: MAX_QUEUED_STREAMS,
+    queueTimeoutMs: STREAM_QUEUE_TIMEOUT_MS,
+  })
+  /** of running heavy documents; null: the document got no slot */
+  readonly #heavyReleases = new WeakMap<RequestScope, Release | null>()
   #delayedRefusals = 0
   /** hashes of credentials that were valid when last used, oldest first */
   readonly #knownCredentials = new Set<string>()
 
-  constructor({ key, address, maxConcurrent, load, now }: AdmissionOptions) {
-    this.#keyBuckets = key.perSecond > 0 ? new TokenBuckets({ ...key, now }) : null
-    this.#load = load
-    this.#addressBuckets = address.perSecond > 0 ? new TokenBuckets({ ...address, now }) : null
-    this.#callSlots = new KeyedSemaphore({
-      maxConcurrent,
-      maxQueued: Math.max(key.burst, 1),
-      slotTimeoutMs: SLOT_TIMEOUT_MS,
-      load,
-    })
-    this.#leaseCallSlots = new KeyedSemaphore({
-      maxConcurrent,
-      maxQueued: MAX_QUEUED_LEASE_CALLS,
-      slotTimeoutMs: SLOT_TIMEOUT_MS,
-      load,
-    })
+  constructor({ key, address, maxConcurrent, maxHeavy }: AdmissionOptions) {
+    const load = this.#load
+    const calls = { maxConcurrent, slotTimeoutMs: SLOT_TIMEOUT_MS, load }
+    this.#keyBuckets = key.perSecond > 0 ? new TokenBuckets(key) : null
+    this.#addressBuckets = address.perSecond > 0 ? new TokenBuckets(address) : null
+    this.#callSlots = new KeyedSemaphore({ ...calls, maxQueued: Math.max(key.burst, 1) })
+    this.#leaseCallSlots = new KeyedSemaphore({ ...calls, maxQueued: MAX_QUEUED_LEASE_CALLS })
+    this.#heavySlots = new KeyedSemaphore({ maxConcurrent: maxHeavy, maxQueued: MAX_QUEUED_HEAVY, load })
   }
 
   /**
@@ -115,6 +126,38 @@ export class Admission {
     return release
   }
 
+  /** Waits for a slot for a heavy document, once per request. Throws RATE_LIMITED. */
+  async admitHeavy(actor: Actor, requestScope: RequestScope): Promise<void> {
+    const known = this.#heavyReleases.get(requestScope)
+    if (known) return
+    // a refused document gets no second try when Yoga takes the request over
+    const release = known === null ? null : await this.#heavySlots.acquire(rateLimitKey(actor), requestScope)
+    this.#heavyReleases.set(requestScope, release)
+    if (!release)
+      throw refusal(
+        'RATE_LIMITED',
+        'This key has too many heavy GraphQL documents waiting. Send fewer of them concurrently.',
+      )
+    requestScope.onEnd(release)
+  }
+
+  /** The result is computed; the client may read it slowly. */
+  releaseHeavy(requestScope: RequestScope): void {
+    this.#heavyReleases.get(requestScope)?.()
+  }
+
+  /**
+   * Waits for a slot to open a stream, which costs much more than keeping it open; the request's end releases it. Throws
+   * UNAVAILABLE. Call it after the client has sent its whole request, so no slot is held while waiting for the client.
+   */
+  async admitStream(requestScope: RequestScope): Promise<void> {
+    const release = await this.#openingSlots.acquire('', requestScope)
+    if (!release) throw refusal('UNAVAILABLE', 'The server is opening too many streams now. Try again.')
+    requestScope.onEnd(release)
+    // other requests are served in between
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+
   async #rejectOverBudget(state: BucketState): Promise<never> {
     await this.#delayRefusal()
     throw keyBudgetSpent(state)
@@ -122,14 +165,17 @@ export class Admission {
 
   async #waitForSlot(key: string, requestScope: RequestScope): Promise<Release> {
     const release = await (requestScope.keepsLease ? this.#leaseCallSlots : this.#callSlots).acquire(key, requestScope)
-    if (!release) throw requestScope.keepsLease ? serverBusy() : tooManyConcurrent()
+    if (!release)
+      throw requestScope.keepsLease
+        ? refusal('UNAVAILABLE', SERVER_BUSY)
+        : refusal('RATE_LIMITED', 'This key has too many concurrent requests. Wait until some of them are answered.')
     requestScope.onEnd(release)
     return release
   }
 
   /** Delays a 429 while the CPU is busy. Otherwise a client that retries immediately would spend all CPU time on 429s. */
   async #delayRefusal(): Promise<void> {
-    if (!this.#load?.isCpuBusy || this.#delayedRefusals >= MAX_DELAYED_REFUSALS) return
+    if (!this.#load.isCpuBusy || this.#delayedRefusals >= MAX_DELAYED_REFUSALS) return
     this.#delayedRefusals++
     await sleep(REFUSAL_DELAY_MS)
     this.#delayedRefusals--
@@ -150,7 +196,7 @@ export class Admission {
     }
     // it may be a listener's key, so it is looked up anyway, one at a time
     const release = await this.#anonymousSlots.acquire(requestScope.address, requestScope)
-    if (!release) throw serverBusy()
+    if (!release) throw refusal('UNAVAILABLE', SERVER_BUSY)
     return { failed: release, succeeded: release }
   }
 
@@ -165,7 +211,7 @@ export class Admission {
 const keys = new WeakMap<Actor, string>()
 
 /** The budget's key. A person has one budget across all their JWTs. */
-export function rateLimitKey(actor: Actor): string {
+function rateLimitKey(actor: Actor): string {
   let key = keys.get(actor)
   if (key === undefined) {
     key = `${actor.organizationId} ${actor.subject}`
@@ -174,32 +220,22 @@ export function rateLimitKey(actor: Actor): string {
   return key
 }
 
-function keyBudgetSpent({ perSecond, burst, retryAfterSeconds }: BucketState): DomainError {
-  return new DomainError(
+const SERVER_BUSY = 'The server is too busy to accept this call now. Try again.'
+
+function refusal(code: 'RATE_LIMITED' | 'UNAVAILABLE', message: string, retryAfterSeconds = 1): DomainError {
+  return new DomainError(code, message, { retryAfterSeconds })
+}
+
+const keyBudgetSpent = ({ perSecond, burst, retryAfterSeconds }: BucketState): DomainError =>
+  refusal(
     'RATE_LIMITED',
     `This key exceeded its limit of ${perSecond} requests a second (bursts of up to ${burst}). Try again later.`,
-    { retryAfterSeconds },
-  )
-}
-
-function addressBudgetSpent({ retryAfterSeconds }: BucketState): DomainError {
-  return new DomainError('RATE_LIMITED', 'This address sent too many requests without a valid key. Try again later.', {
     retryAfterSeconds,
-  })
-}
-
-function tooManyConcurrent(): DomainError {
-  return new DomainError(
-    'RATE_LIMITED',
-    'This key has too many concurrent requests. Wait until some of them are answered.',
-    {
-      retryAfterSeconds: 1,
-    },
   )
-}
 
-function serverBusy(): DomainError {
-  return new DomainError('UNAVAILABLE', 'The server is too busy to accept this call now. Try again.', {
-    retryAfterSeconds: 1,
-  })
-}
+const addressBudgetSpent = ({ retryAfterSeconds }: BucketState): DomainError =>
+  refusal(
+    'RATE_LIMITED',
+    'This address sent too many requests without a valid key. Try again later.',
+    retryAfterSeconds,
+  )

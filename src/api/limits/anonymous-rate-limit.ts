@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Admission } from './admission.ts'
-import { createRequestScope } from './request-scope.ts'
+import { HttpRequestScope } from './request-scope.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -21,7 +21,7 @@ export function limitAnonymousRequests(fastify: FastifyInstance, admission: Admi
   fastify.addHook('onRequest', (request, reply, done) => {
     const { keyless } = request.routeOptions.config
     if (!keyless || (keyless === 'forBrowsers' && !asksForPage(request))) return done()
-    const requestScope = createRequestScope(request, reply)
+    const requestScope = new HttpRequestScope(request, reply)
     admission.chargeAddress(requestScope)
     if (keyless === 'unlessSuccessful')
       requestScope.onEnd(() => {

@@ -1,8 +1,7 @@
 /** One HTTP request as the limits see it: address, weight, rate limit headers, and its end. */
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addressKey } from './address.ts'
-import type { ConnectionLimit } from './connection-limit.ts'
+import { addressKey, markAuthenticated } from './address-limits.ts'
 import type { BucketState } from './token-buckets.ts'
 
 export interface RequestScope {
@@ -24,40 +23,21 @@ export interface RequestScope {
   markAuthenticated(): void
 }
 
-interface RequestScopeOptions {
-  keepsLease?: boolean
-  connectionLimit?: ConnectionLimit
-}
-
-export function createRequestScope(
-  request: FastifyRequest,
-  { raw }: FastifyReply,
-  options: RequestScopeOptions = {},
-): RequestScope {
-  return new HttpRequestScope(request, raw, options)
-}
-
-class HttpRequestScope implements RequestScope {
+export class HttpRequestScope implements RequestScope {
   readonly weight: number
   readonly keepsLease: boolean
   /** null once the answer is a stream, so that a long stream does not retain them */
   #request: FastifyRequest | null
   #response: ServerResponse | null
-  readonly #connectionLimit: ConnectionLimit | undefined
   readonly #onClose = () => this.#handleClose()
   #gone: AbortController | undefined
   #endCallbacks: (() => void)[] | null
 
-  constructor(
-    request: FastifyRequest,
-    response: ServerResponse,
-    { keepsLease = false, connectionLimit }: RequestScopeOptions,
-  ) {
+  constructor(request: FastifyRequest, { raw: response }: FastifyReply, keepsLease = false) {
     this.weight = weightOf(request.raw.headers)
     this.keepsLease = keepsLease
     this.#request = request
     this.#response = response
-    this.#connectionLimit = connectionLimit
     this.#endCallbacks = response.closed ? null : []
     response.on('close', this.#onClose)
   }
@@ -94,7 +74,7 @@ class HttpRequestScope implements RequestScope {
   }
 
   markAuthenticated(): void {
-    if (this.#request) this.#connectionLimit?.markAuthenticated(this.#request.raw.socket)
+    if (this.#request) markAuthenticated(this.#request.raw.socket)
   }
 
   #handleClose(): void {

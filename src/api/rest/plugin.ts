@@ -3,7 +3,6 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { SignIn } from '../auth/sign-in.ts'
-import type { ConnectionLimit } from '../limits/connection-limit.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { ResponseCache } from '../response-cache/response-cache.ts'
 import type { Heartbeat } from '../sse/heartbeat.ts'
@@ -25,7 +24,6 @@ import { oauthCallback } from './v2/oauth-callback.ts'
 export interface RestOptions {
   core: Core
   authenticate: Authenticate
-  connectionLimit?: ConnectionLimit
   relay: Relay
   heartbeat: Heartbeat
   responseCache: ResponseCache
@@ -35,7 +33,7 @@ export interface RestOptions {
 }
 
 export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, options) => {
-  const { core, authenticate, connectionLimit, relay, heartbeat, responseCache, signIn, publicUrl } = options
+  const { core, authenticate, relay, heartbeat, responseCache, signIn, publicUrl } = options
   const streaming = { relay, heartbeat }
   // Verbs validate, and response schemas are type-checked. Fastify uses the schemas only for the document.
   fastify.setValidatorCompiler(() => (value) => ({ value }))
@@ -46,10 +44,10 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   fastify.decorateRequest('requestScope', null)
   await fastify.register(documentation, { publicUrl })
   for (const operation of operations) {
-    fastify.route(toRoute(operation, authenticate, { connectionLimit, streaming, responseCache }))
+    fastify.route(toRoute(operation, authenticate, { streaming, responseCache }))
   }
-  builderTarball(fastify, authenticate, connectionLimit)
-  signInRoutes(fastify, { signIn, connectionLimit, oidcName: core.login?.name ?? null })
+  builderTarball(fastify, authenticate)
+  signInRoutes(fastify, { signIn, oidcName: core.login?.name ?? null })
   await fastify.register(oidcRoutes, { core, cookieName: signIn.cookieName })
   if (core.tarballs.receive) await fastify.register(uploads, { core })
   installationCallback(fastify, core)

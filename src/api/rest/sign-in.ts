@@ -6,15 +6,13 @@ import type { FastifyInstance } from 'fastify'
 import { openInput } from '../../domain/sessions/open.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { SignIn } from '../auth/sign-in.ts'
-import type { ConnectionLimit } from '../limits/connection-limit.ts'
-import { createRequestScope } from '../limits/request-scope.ts'
+import { HttpRequestScope } from '../limits/request-scope.ts'
 import { errorBody, errorDescriptions, validationErrorBody } from './responses/errors.ts'
 import { encode } from './responses/response-schema.ts'
 import { openedSession, signInMethods } from './responses/session.ts'
 
 export interface SignInOptions {
   signIn: SignIn
-  connectionLimit?: ConnectionLimit | undefined
   /** display name of the organization's login; null: there is none */
   oidcName: string | null
 }
@@ -30,7 +28,7 @@ const errors = (...statuses: number[]) =>
     ]),
   )
 
-export function signInRoutes(fastify: FastifyInstance, { signIn, connectionLimit, oidcName }: SignInOptions): void {
+export function signInRoutes(fastify: FastifyInstance, { signIn, oidcName }: SignInOptions): void {
   fastify.post('/v2/sessions', {
     schema: {
       operationId: 'createSession',
@@ -50,7 +48,7 @@ export function signInRoutes(fastify: FastifyInstance, { signIn, connectionLimit
     },
     handler: async (request, reply) => {
       const { raw, host, protocol } = request
-      const requestScope = createRequestScope(request, reply, { ...(connectionLimit && { connectionLimit }) })
+      const requestScope = new HttpRequestScope(request, reply)
       reply.headers(NO_STORE)
       const input = { body: request.body ?? undefined, query: request.query }
       const opened = await signIn.open(input, { headers: raw.headers, host, protocol }, requestScope)

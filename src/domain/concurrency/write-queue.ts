@@ -4,6 +4,7 @@
  */
 import { databaseFailure } from '../errors/database-error.ts'
 import { DomainError } from '../errors/errors.ts'
+import { KeyedSemaphore } from './keyed-semaphore.ts'
 
 export interface WriteQueue {
   /** Throws UNAVAILABLE if the queue rejects the writer. */
@@ -22,59 +23,21 @@ export interface WriteQueueOptions {
   subject?: string
 }
 
-interface Queue {
-  running: number
-  waiting: Set<Waiter>
-}
-
-interface Waiter {
-  enter(): void
-  reject(error: Error): void
-}
-
 export function createWriteQueue(options: WriteQueueOptions = {}): WriteQueue {
   const { maxWaiting = 128, timeout = 30_000, concurrency = 1, subject = 'deployment' } = options
-  const queues = new Map<string, Queue>()
-
-  function turn({ waiting }: Queue): Promise<void> {
-    if (waiting.size >= maxWaiting) return Promise.reject(turnedAway(subject))
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        clearTimeout(timer)
-        waiting.delete(self)
-      }
-      const self: Waiter = {
-        enter() {
-          leave()
-          resolve()
-        },
-        reject(error) {
-          leave()
-          reject(error)
-        },
-      }
-      const timer = setTimeout(() => self.reject(turnedAway(subject)), timeout)
-      waiting.add(self)
-    })
-  }
-
+  const semaphore = new KeyedSemaphore({ maxConcurrent: concurrency, maxQueued: maxWaiting, queueTimeoutMs: timeout })
   return {
     async run(key, work) {
-      const queue = queues.get(key) ?? { running: 0, waiting: new Set() }
-      queues.set(key, queue)
-      // the next writer takes the place of this one, so `running` stays the same
-      if (queue.running < concurrency) queue.running++
-      else await turn(queue)
+      const release = await semaphore.acquire(key)
+      if (!release) throw turnedAway(subject)
       try {
         return await work()
       } catch (error) {
         if (concurrency > 1 || databaseFailure(error) !== 'locked') throw error
-        for (const waiter of [...queue.waiting]) waiter.reject(turnedAway(subject))
+        semaphore.rejectQueued(key)
         throw turnedAway(subject, error)
       } finally {
-        const [next] = queue.waiting
-        if (next) next.enter()
-        else if (--queue.running === 0) queues.delete(key)
+        release()
       }
     },
   }

@@ -7,6 +7,7 @@ import { type ExecutionResult, type GraphQLSchema, getVariableValues } from 'gra
 import { databaseFailure } from '../../../domain/errors/database-error.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
+import { type Admission, HEAVY_COST, HEAVY_DOCUMENT_LENGTH } from '../../limits/admission.ts'
 import type { RequestScope } from '../../limits/request-scope.ts'
 import type { Relay } from '../../realtime/relay.ts'
 import type { ResponseCache } from '../../response-cache/response-cache.ts'
@@ -14,7 +15,6 @@ import type { GraphQLContext } from '../builder/context.ts'
 import { COST_LIMIT, costOf } from '../builder/cost.ts'
 import { answerByResolvers, answerCompiled, withFailingDatabase } from './answer.ts'
 import type { CachedQuery, DocumentCache } from './document-cache.ts'
-import { HEAVY_COST, HEAVY_DOCUMENT_LENGTH, type HeavyQuerySemaphore } from './heavy-query-semaphore.ts'
 import { parseRequestBody, readRequestBody } from './request-body.ts'
 
 /** Longer bodies are rare and contain large values. */
@@ -37,7 +37,7 @@ export interface FastPathOptions {
   relay: Relay
   authenticate: Authenticate
   documentCache: DocumentCache
-  heavyQueries: HeavyQuerySemaphore
+  admission: Admission
   responseCache: ResponseCache
 }
 
@@ -83,7 +83,7 @@ export function createFastPath({
   relay,
   authenticate,
   documentCache,
-  heavyQueries,
+  admission,
   responseCache,
 }: FastPathOptions): FastPath {
   /** JSON of the answer; null: Yoga must answer. */
@@ -103,7 +103,7 @@ export function createFastPath({
     const cost = costOf({ schema, document, operationName: name, variables: sentVariables, ctx: caller })
     if (cost === 0 || cost > COST_LIMIT) return null
     if (documentText.length > HEAVY_DOCUMENT_LENGTH || cost > HEAVY_COST)
-      await heavyQueries.acquire(requestScope, caller.actor, requestScope)
+      await admission.admitHeavy(caller.actor, requestScope)
     let ctx: GraphQLContext = { relay, lastEventId: null, request: new Request(requestScope), cost, ...caller }
     if (compiled)
       try {
@@ -140,7 +140,7 @@ export function createFastPath({
         raw.unshift(bytes)
         return false
       }
-      heavyQueries.release(requestScope)
+      admission.releaseHeavy(requestScope)
       // lets the request end after its body was read
       raw.resume()
       if (response.destroyed || response.writableEnded) return true

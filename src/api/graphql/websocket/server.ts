@@ -8,8 +8,7 @@ import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws'
 import { WebSocketServer } from 'ws'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
-import { addressKey } from '../../limits/address.ts'
-import type { ConnectionLimit } from '../../limits/connection-limit.ts'
+import { addressKey, markAuthenticated } from '../../limits/address-limits.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { credentialsOf } from './credentials.ts'
 import type { GraphQLExecutor } from './operation.ts'
@@ -19,7 +18,6 @@ export interface WebSocketOptions {
   core: Core
   authenticate: Authenticate
   yoga: GraphQLExecutor
-  connectionLimit: ConnectionLimit
   maxMessageBytes: number
   /** aborts when the server stops */
   stopping: AbortSignal
@@ -87,7 +85,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
           peer: new Peer(socket, tunnel),
           headers: credentialsOf({}, raw.headers),
           address: addressKey(ip),
-          markAuthenticated: () => options.connectionLimit.markAuthenticated(tunnel),
+          markAuthenticated: () => markAuthenticated(tunnel),
         })
         added(connection)
         socket.once('close', () => removed(connection))

@@ -8,8 +8,7 @@ import type { RawInput } from '../../../domain/parsing/parse.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { CACHE_HEADERS } from '../../auth/cache-headers.ts'
-import type { ConnectionLimit } from '../../limits/connection-limit.ts'
-import { createRequestScope, type RequestScope } from '../../limits/request-scope.ts'
+import { HttpRequestScope, type RequestScope } from '../../limits/request-scope.ts'
 import type { ResponseCache } from '../../response-cache/response-cache.ts'
 import { errorBody, errorDescriptions, validationErrorBody } from '../responses/errors.ts'
 import type { ResponseHeaders } from '../responses/response-headers.ts'
@@ -137,17 +136,12 @@ function routePath(path: string): string {
 export function toRoute(
   declared: Operation,
   authenticate: Authenticate,
-  {
-    connectionLimit,
-    streaming,
-    responseCache,
-  }: { connectionLimit?: ConnectionLimit | undefined; streaming: StreamServices; responseCache: ResponseCache },
+  { streaming, responseCache }: { streaming: StreamServices; responseCache: ResponseCache },
 ): RouteOptions {
   const { keepsLease, stream } = declared
   const { path, query, body } = declared.input.shape
   const headers = requestHeaders(declared)
   const caching = stream ? { ...CACHE_HEADERS, vary: STREAM_VARY } : CACHE_HEADERS
-  const scopeOptions = { keepsLease, connectionLimit }
   return {
     method: declared.method,
     url: routePath(declared.path),
@@ -162,7 +156,7 @@ export function toRoute(
       ...(headers ? { headers } : {}),
       response: documentedResponses(declared, body !== undefined),
     },
-    onRequest: authenticateRequest(authenticate, scopeOptions, caching),
+    onRequest: authenticateRequest(authenticate, keepsLease, caching),
     handler: async (request, reply) => {
       if (requestsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
       const conditions = conditionsOf(declared, request.headers)
@@ -188,12 +182,12 @@ export function toRoute(
 /** An onRequest hook that authenticates the caller before the body is read and applies the limits. */
 export function authenticateRequest(
   authenticate: Authenticate,
-  scopeOptions: Parameters<typeof createRequestScope>[2],
+  keepsLease?: boolean,
   headers: Record<string, string> = CACHE_HEADERS,
 ) {
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     reply.headers(headers)
-    const requestScope = createRequestScope(request, reply, scopeOptions)
+    const requestScope = new HttpRequestScope(request, reply, keepsLease)
     request.requestScope = requestScope
     const accept = (caller: RequestContext) => {
       caller.client = requestScope

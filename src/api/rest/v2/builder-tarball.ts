@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { tarballForBuilder, tarballInput } from '../../../domain/builders/control-plane.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
-import type { ConnectionLimit } from '../../limits/connection-limit.ts'
 import { authenticateRequest } from '../framework/operation.ts'
 import { errorBody, errorDescriptions, validationErrorBody } from '../responses/errors.ts'
 
@@ -14,11 +13,7 @@ const error = (status: 401 | 403 | 404 | 409 | 422 | 429) => ({
   content: { 'application/json': { schema: status === 422 ? validationErrorBody : errorBody } },
 })
 
-export function builderTarball(
-  fastify: FastifyInstance,
-  authenticate: Authenticate,
-  connectionLimit: ConnectionLimit | undefined,
-): void {
+export function builderTarball(fastify: FastifyInstance, authenticate: Authenticate): void {
   fastify.get('/v2/builders/claims/:claim_id/tarball', {
     schema: {
       operationId: 'getBuildTarball',
@@ -38,7 +33,7 @@ export function builderTarball(
         429: error(429),
       },
     },
-    onRequest: authenticateRequest(authenticate, { connectionLimit }),
+    onRequest: authenticateRequest(authenticate),
     handler: async (request, reply) => {
       const bytes = await tarballForBuilder(request.caller!, { path: request.params, query: request.query })
       return reply.type('application/octet-stream').send(bytes)

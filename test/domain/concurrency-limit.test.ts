@@ -1,27 +1,6 @@
-/** Keys of addresses, and trusted proxies. */
+/** Slots of streams, waits and downloads: limits per workspace and per holder. */
 import { expect, test } from 'vitest'
-import { addressKey, matcher } from '../../src/api/limits/address.ts'
 import { createConcurrencyLimit } from '../../src/domain/concurrency/concurrency-limit.ts'
-
-test.each([
-  ['203.0.113.7', '203.0.113.7'],
-  ['::ffff:203.0.113.7', '203.0.113.7'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-  ['2001:db8:1:2::1', '2001:db8:1:2'],
-  ['::1', '0:0:0:0'],
-  ['nonsense', 'unknown'],
-  [undefined, 'unknown'],
-])('%s is counted as %s', (address, key) => {
-  expect(addressKey(address)).toBe(key)
-})
-
-test('a proxy matches by address and range, also as an IPv4-mapped IPv6 address', () => {
-  const trusted = matcher(['10.0.0.0/8', '192.0.2.1', '2001:db8::/32'])
-  for (const one of ['10.1.2.3', '::ffff:10.1.2.3', '192.0.2.1', '2001:db8::5']) expect(trusted(one), one).toBe(true)
-  for (const one of ['11.0.0.1', '192.0.2.2', '2001:db9::1', 'nonsense', undefined])
-    expect(trusted(one), one).toBe(false)
-  expect(matcher([])('127.0.0.1')).toBe(false)
-})
 
 test('a pool has a fixed number of slots per key, and a released slot is free once', () => {
   const room = createConcurrencyLimit(2)

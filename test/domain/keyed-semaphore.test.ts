@@ -1,7 +1,7 @@
 /** The keyed semaphore: slots per key, order of the queue, timeouts, and load shedding. */
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { KeyedSemaphore } from '../../src/api/limits/keyed-semaphore.ts'
 import { LoadMonitor } from '../../src/api/limits/load-shedding.ts'
+import { KeyedSemaphore } from '../../src/domain/concurrency/keyed-semaphore.ts'
 
 /** The values of the promises that have resolved. */
 async function settled<T>(promises: Promise<T>[]): Promise<T[]> {
@@ -71,13 +71,13 @@ test('a call whose client disconnected leaves the queue and takes no slot', asyn
   const semaphore = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10 })
   const release = (await semaphore.acquire('a'))!
   const gone = new AbortController()
-  const first = semaphore.acquire('a', gone.signal)
+  const first = semaphore.acquire('a', { gone: gone.signal })
   const second = semaphore.acquire('a')
   gone.abort()
   expect(await first).toBeNull()
   release()
   expect(await second).not.toBeNull()
-  expect(await semaphore.acquire('a', AbortSignal.abort())).toBeNull()
+  expect(await semaphore.acquire('a', { gone: AbortSignal.abort() })).toBeNull()
 })
 
 test('a queued call is rejected after the queue timeout', async () => {

@@ -1,9 +1,7 @@
 /**
- * A semaphore with a queue per key: limits the concurrent calls of each key. While keys compete for the CPU each key gets
- * one slot. See README.md.
+ * A semaphore with a queue per key: limits the concurrent calls of each key, and the writers of each row. While keys
+ * compete for the CPU each key gets one slot. See api/limits/README.md.
  */
-import type { LoadMonitor } from './load-shedding.ts'
-import type { RequestScope } from './request-scope.ts'
 
 export interface KeyedSemaphoreOptions {
   /** slots per key; 0: no limit */
@@ -14,8 +12,11 @@ export interface KeyedSemaphoreOptions {
   queueTimeoutMs?: number
   /** after this time a call frees its slot, unless the CPU is busy; default: never */
   slotTimeoutMs?: number
-  load?: Pick<LoadMonitor, 'recordCall' | 'keysCompete'>
+  load?: { recordCall(key: string): void; readonly keysCompete: boolean }
 }
+
+/** Its `gone` is read only when the call must wait, because a request creates the signal on first use. */
+type Caller = { readonly gone: AbortSignal }
 
 /** Releases the slot. Further calls have no effect. */
 export type Release = () => void
@@ -55,7 +56,7 @@ export class KeyedSemaphore {
   }
 
   /** Waits for a slot. Null: the queue is full, the wait timed out, or the caller is gone. */
-  async acquire(key: string, caller?: AbortSignal | Pick<RequestScope, 'gone'>): Promise<Release | null> {
+  async acquire(key: string, caller?: Caller): Promise<Release | null> {
     return this.tryAcquire(key) ?? this.#acquireQueued(key, caller)
   }
 
@@ -74,9 +75,14 @@ export class KeyedSemaphore {
     return this.#createSlot(key, state)
   }
 
-  async #acquireQueued(key: string, caller?: AbortSignal | Pick<RequestScope, 'gone'>): Promise<Release | null> {
+  /** Rejects all queued calls of the key. */
+  rejectQueued(key: string): void {
+    for (const settle of [...(this.#states.get(key)?.waiting ?? [])]) settle(false)
+  }
+
+  async #acquireQueued(key: string, caller?: Caller): Promise<Release | null> {
     const state = this.#states.get(key)!
-    if (state.waiting.size >= this.#options.maxQueued || !(await this.#enqueue(state, signalOf(caller)))) return null
+    if (state.waiting.size >= this.#options.maxQueued || !(await this.#enqueue(state, caller?.gone))) return null
     return this.#createSlot(key, state)
   }
 
@@ -150,9 +156,4 @@ export class KeyedSemaphore {
       this.#expiring.add(slot)
     }
   }
-}
-
-/** Reads the scope's signal only when the call must wait, because the scope creates it on first use. */
-function signalOf(caller: AbortSignal | Pick<RequestScope, 'gone'> | undefined): AbortSignal | undefined {
-  return caller instanceof AbortSignal ? caller : caller?.gone
 }

@@ -1,11 +1,10 @@
-/** The limit of unauthenticated connections and the timeout of headers, on a separate server. */
+/** Keys of addresses, trusted proxies, the limit of unauthenticated connections, and the timeout of headers. */
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import net from 'node:net'
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
-import { matcher } from '../../src/api/limits/address.ts'
-import { type ConnectionLimit, limitConnections } from '../../src/api/limits/connection-limit.ts'
+import { addressKey, limitConnections, markAuthenticated, matcher } from '../../src/api/limits/address-limits.ts'
 import { closeHttp, createHttp } from '../../src/api/server/http.ts'
 
 const closing: (() => Promise<void> | void)[] = []
@@ -19,12 +18,9 @@ async function server({ most = 2, proxies = [] as string[], headerTime = 60_000 
     notReadyReason: async () => null,
     headerTimeoutMs: headerTime,
   })
-  const connections: ConnectionLimit = limitConnections(fastify.server, {
-    maxPerAddress: most,
-    isTrustedProxy: matcher(proxies),
-  })
+  limitConnections(fastify.server, { maxPerAddress: most, isTrustedProxy: matcher(proxies) })
   fastify.get('/recognized', async (request) => {
-    connections.markAuthenticated(request.raw.socket)
+    markAuthenticated(request.raw.socket)
     return 'known'
   })
   await fastify.listen({ port: 0, host: '127.0.0.1' })
@@ -80,4 +76,24 @@ test('late headers are answered 408, and so is a connection that sends nothing',
     const [data] = await once(socket, 'data')
     expect(String(data)).toContain('408')
   }
+})
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:db8:1:2::1', '2001:db8:1:2'],
+  ['::1', '0:0:0:0'],
+  ['nonsense', 'unknown'],
+  [undefined, 'unknown'],
+])('%s is counted as %s', (address, key) => {
+  expect(addressKey(address)).toBe(key)
+})
+
+test('a proxy matches by address and range, also as an IPv4-mapped IPv6 address', () => {
+  const trusted = matcher(['10.0.0.0/8', '192.0.2.1', '2001:db8::/32'])
+  for (const one of ['10.1.2.3', '::ffff:10.1.2.3', '192.0.2.1', '2001:db8::5']) expect(trusted(one), one).toBe(true)
+  for (const one of ['11.0.0.1', '192.0.2.2', '2001:db9::1', 'nonsense', undefined])
+    expect(trusted(one), one).toBe(false)
+  expect(matcher([])('127.0.0.1')).toBe(false)
 })
