@@ -7,7 +7,7 @@ import os from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { createAuthenticator } from '../api/auth/authenticate.ts'
-import { createApiKeyCache, createSessionCache } from '../api/auth/credential-cache.ts'
+import { createCredentialCache } from '../api/auth/credential-cache.ts'
 import { createCredentialWatch } from '../api/auth/credential-watch.ts'
 import { createSignIn } from '../api/auth/sign-in.ts'
 import { mountGraphql } from '../api/graphql/mount.ts'
@@ -20,10 +20,9 @@ import { ResponseCache } from '../api/response-cache/response-cache.ts'
 import { restPlugin } from '../api/rest/plugin.ts'
 import { createCrossOrigin } from '../api/server/cross-origin.ts'
 import { mountDashboard } from '../api/server/dashboard.ts'
-import { closeHttp, createHttp } from '../api/server/http.ts'
+import { closeHttp, createHttp, databaseCheck } from '../api/server/http.ts'
 import { createListening } from '../api/server/listening.ts'
-import { mountMetrics } from '../api/server/metrics/mount.ts'
-import { databaseCheck } from '../api/server/readiness.ts'
+import { mountMetrics } from '../api/server/metrics.ts'
 import { Heartbeat } from '../api/sse/heartbeat.ts'
 import { databaseFailure } from '../domain/errors/database-error.ts'
 import { printableName } from '../domain/parsing/fields.ts'
@@ -108,42 +107,30 @@ async function assemble(
     throw new ConfigError(`The folder of GIT_DIRECTORY can't be used: ${cause.message}.`, { cause })
   })
 
-  const apiKeys = createApiKeyCache(core)
-  const sessions = createSessionCache(core)
+  const credentialCache = createCredentialCache(core)
   const credentials = createCredentialWatch({ queries: database.health, clock: core.clock, log })
   core.credentials = credentials
   const keys = {
     revoked(id: string) {
-      apiKeys.forget(id)
-      sessions.forget(id)
+      credentialCache.forget(id)
       credentials.revoked(id)
     },
     missed() {
-      apiKeys.forgetAll()
-      sessions.forgetAll()
+      credentialCache.forgetAll()
       credentials.checkNow()
     },
   }
   core.onKeyRevoked = keys.revoked
-  core.onKeyRenamed = (id) => {
-    apiKeys.forget(id)
-    sessions.forget(id)
-  }
+  core.onKeyRenamed = credentialCache.forget
   core.publicUrl = publicUrl
   const limits = createLimits(config)
   core.slots = limits.slots
   if (limits.reveals) core.reveals = limits.reveals
   const { admission } = limits
-  const signIn = createSignIn({
-    core,
-    apiKeyCache: apiKeys,
-    admission,
-    installation,
-  })
+  const signIn = createSignIn({ core, credentialCache, admission, installation })
   const { cookieName } = signIn
   const authenticate = createAuthenticator(core, {
-    apiKeyCache: apiKeys,
-    sessionCache: sessions,
+    credentialCache,
     cookieName,
     jwt: jwtOf(config),
     admission,

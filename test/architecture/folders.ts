@@ -170,10 +170,9 @@ export const FOLDERS: readonly Row[] = [
     'api/rest',
     `${BASE} domain/concurrency domain/transaction domain/sessions api/auth api/limits api/realtime api/response-cache api/sse api/rest/* platform/files`,
   ],
-  ['api/server', `${BASE} api/rest api/rest/framework platform/async platform/files platform/http platform/postgres`],
   [
-    'api/server/metrics',
-    `${BASE} domain/concurrency domain/transaction domain/values domain/outbox domain/claims platform/async platform/postgres`,
+    'api/server',
+    `${BASE} domain/concurrency domain/outbox domain/claims api/rest api/rest/framework platform/async platform/files platform/http platform/postgres`,
   ],
 
   // the client for other programs: it knows only types generated from the OpenAPI document

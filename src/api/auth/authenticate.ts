@@ -11,7 +11,7 @@ import { uuid } from '../../domain/parsing/fields.ts'
 import type { Core, RequestContext, Tenant } from '../../domain/transaction/context.ts'
 import type { Admission } from '../limits/admission.ts'
 import type { RequestScope } from '../limits/request-scope.ts'
-import { type CredentialCache, createApiKeyCache, createSessionCache, type Identity } from './credential-cache.ts'
+import { type CredentialCache, createCredentialCache, type Identity } from './credential-cache.ts'
 import { createJwtVerifier, type JwtOptions } from './jwt.ts'
 import { readSessionHash } from './session-halves.ts'
 
@@ -29,12 +29,20 @@ export type Authenticate = (
 /** The WWW-Authenticate header of every 401 (RFC 9110, 11.6.1). */
 export const CHALLENGE = 'Bearer realm="pilothouse"'
 
+/** The headers that identify a caller, and `Origin`, which decides whether another origin's page may read the answer. */
+export const VARY = ['X-Api-Key', 'Authorization', 'X-Tenant-Id', 'X-Session', 'Cookie', 'Origin'].join(', ')
+
+/**
+ * Of every answer to an authenticated caller (docs/api-rules.md#conditional-requests). Only the caller's own cache may store
+ * the answer, and it must revalidate each time.
+ */
+export const CACHE_HEADERS = { vary: VARY, 'cache-control': 'private, no-cache' } as const
+
 export interface AuthenticatorOptions {
   /** null: JWTs are disabled */
   jwt: JwtOptions | null
   /** default: a new cache, which learns of no revocations */
-  apiKeyCache?: CredentialCache
-  sessionCache?: CredentialCache
+  credentialCache?: CredentialCache
   /** of the session cookie; null: sessions are disabled */
   cookieName?: string | null
   /** default: no limits */
@@ -42,8 +50,7 @@ export interface AuthenticatorOptions {
 }
 
 export function createAuthenticator(core: Core, options: AuthenticatorOptions): Authenticate {
-  const apiKeyCache = options.apiKeyCache ?? createApiKeyCache(core)
-  const sessionCache = options.sessionCache ?? createSessionCache(core)
+  const cache = options.credentialCache ?? createCredentialCache(core)
   const cookieName = options.cookieName ?? null
   const jwtVerifier = options.jwt && createJwtVerifier(core, options.jwt)
   const { admission } = options
@@ -55,7 +62,7 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
   }
 
   function peekIdentity({ kind, hash }: PresentedCredential, tenantId: string | null): Identity | null {
-    return kind === 'jwt' ? null : (kind === 'session' ? sessionCache : apiKeyCache).peek(hash, tenantId)
+    return kind === 'jwt' ? null : cache.peek(kind, hash, tenantId)
   }
 
   async function identify(credential: PresentedCredential, tenantId: string | null): Promise<Identity> {
@@ -64,11 +71,11 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
         throw new UnauthenticatedError('This server accepts no JWTs. Send an API key in the X-Api-Key header.')
       return jwtVerifier.find(credential.text, tenantId)
     }
-    const isSession = credential.kind === 'session'
-    const identity = await (isSession ? sessionCache : apiKeyCache).find(credential.hash, tenantId)
+    const { kind, hash } = credential
+    const identity = await cache.find(kind, hash, tenantId)
     if (identity) return identity
     throw new UnauthenticatedError(
-      isSession ? 'The session has ended. Sign in again.' : 'The API key is unknown, expired or revoked.',
+      kind === 'session' ? 'The session has ended. Sign in again.' : 'The API key is unknown, expired or revoked.',
     )
   }
 

@@ -19,38 +19,42 @@ export interface Identity {
   workspace: Tenant | null
 }
 
-/** Credentials of one kind: API keys or sessions. */
+/** API keys and sessions. */
 export interface CredentialCache {
   /**
    * Null: unknown, expired or revoked. `hash`: of the key's text, or of a session's halves (`anyOfHalves`). `tenantId`: a
    * UUID, or null if no workspace was requested.
    */
-  find(hash: string, tenantId: string | null): Promise<Identity | null>
+  find(kind: Kind, hash: string, tenantId: string | null): Promise<Identity | null>
   /** The cached result; null: a look-up is needed. */
-  peek(hash: string, tenantId: string | null): Identity | null
+  peek(kind: Kind, hash: string, tenantId: string | null): Identity | null
+  /** Drops a key with its sessions, or a session. */
   forget(id: string): void
   /** Drops everything, because revocations may have been missed. */
   forgetAll(): void
 }
 
+type Kind = 'key' | 'session'
+
 /** The longest time that a revoked key works elsewhere after a lost NOTIFY. */
 const CREDENTIAL_TTL_MS = 10_000
+/** of each kind */
 const MAX_CREDENTIALS = 1_000
 
-export const createApiKeyCache = (core: Core): CredentialCache =>
-  createCredentialCache((hash, tenantId) => lookUpKey(core, hash, tenantId))
-export const createSessionCache = (core: Core): CredentialCache =>
-  createCredentialCache((hash, tenantId) => lookUpSession(core, hash, tenantId))
-
-type LookUp = (hash: string, tenantId: string | null) => Promise<Found<Identity> | null>
-
-function createCredentialCache(lookUp: LookUp): CredentialCache {
-  const cache = new LookupCache<Identity>({ ttlMs: CREDENTIAL_TTL_MS, maxEntries: MAX_CREDENTIALS })
+export function createCredentialCache(core: Core): CredentialCache {
+  const options = { ttlMs: CREDENTIAL_TTL_MS, maxEntries: MAX_CREDENTIALS }
+  const caches = { key: new LookupCache<Identity>(options), session: new LookupCache<Identity>(options) }
+  const lookUps = { key: lookUpKey, session: lookUpSession }
   return {
-    find: (hash, tenantId) => cache.get(cacheKey(hash, tenantId), () => lookUp(hash, tenantId)),
-    peek: (hash, tenantId) => cache.peek(cacheKey(hash, tenantId)),
-    forget: (id) => cache.forget(id),
-    forgetAll: () => cache.clear(),
+    find: (kind, hash, tenantId) =>
+      caches[kind].get(cacheKey(hash, tenantId), () => lookUps[kind](core, hash, tenantId)),
+    peek: (kind, hash, tenantId) => caches[kind].peek(cacheKey(hash, tenantId)),
+    forget(id) {
+      for (const cache of Object.values(caches)) cache.forget(id)
+    },
+    forgetAll() {
+      for (const cache of Object.values(caches)) cache.clear()
+    },
   }
 }
 
@@ -59,18 +63,18 @@ const cacheKey = (hash: string, tenantId: string | null) => (tenantId === null ?
 async function lookUpKey(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifyKey(core, hash, tenantId)
   if (!found) return null
-  const { id, validForMs: holdsFor, actor, workspace } = found
-  return { id, maxAgeMs: holdsFor, value: { actor, workspace, credential: { kind: 'key' } } }
+  const { id, validForMs: maxAgeMs, actor, workspace } = found
+  return { id, maxAgeMs, value: { actor, workspace, credential: { kind: 'key' } } }
 }
 
 async function lookUpSession(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifySession(core, hash, tenantId)
   if (!found) return null
-  const { id, keyId, validForMs: holdsFor, actor, workspace } = found
+  const { id, keyId, validForMs: maxAgeMs, actor, workspace } = found
   return {
     id,
     parentId: keyId,
-    maxAgeMs: holdsFor,
+    maxAgeMs,
     value: { actor, workspace, credential: { kind: 'session', sessionId: id, keyId } },
   }
 }

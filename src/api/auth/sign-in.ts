@@ -39,7 +39,7 @@ export interface SignIn {
 
 export interface SignInOptions {
   core: Core
-  apiKeyCache: CredentialCache
+  credentialCache: CredentialCache
   admission: Admission
   installation: string
 }
@@ -47,13 +47,13 @@ export interface SignInOptions {
 /** The cookie that binds a code of the organization's login to a browser. It is set when the user returns from the login. */
 export const bindingCookieOf = (cookieName: string): string => `${cookieName}_code`
 
-export function createSignIn({ core, apiKeyCache, admission, installation }: SignInOptions): SignIn {
+export function createSignIn({ core, credentialCache, admission, installation }: SignInOptions): SignIn {
   const cookieName = cookieNameOf(installation)
 
   async function keyOf(text: string, requestScope: RequestScope): Promise<Identity> {
     const hash = hashKey(text)
     const identity = await admission.identify(hash, requestScope, async () => {
-      const found = await apiKeyCache.find(hash, null)
+      const found = await credentialCache.find('key', hash, null)
       if (!found) throw new UnauthenticatedError('The API key is unknown, expired or revoked.')
       return found
     })

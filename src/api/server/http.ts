@@ -12,6 +12,8 @@ import Fastify, {
 import type { Logger } from 'pino'
 import { DomainError } from '../../domain/errors/errors.ts'
 import type { Overload } from '../../platform/async/overload.ts'
+import { resultWithin } from '../../platform/async/time-limit.ts'
+import type { Database } from '../../platform/postgres/client.ts'
 import { errorHandler } from '../rest/framework/errors.ts'
 import type { CrossOrigin } from './cross-origin.ts'
 import { knownRoutes } from './known-routes.ts'
@@ -24,6 +26,8 @@ const MAX_BODY_BYTES = 1024 * 1024
 const REQUEST_ID_PATTERN = /^[\w.-]{1,128}$/
 const BODY_TIMEOUT_MS = 60_000
 const HEADER_TIMEOUT_MS = 10_000
+/** For the database's answer to `/readyz`. */
+const DATABASE_TIMEOUT_MS = 2_000
 /** How often Node checks for late headers; its default is 30 s. */
 const CONNECTION_CHECK_INTERVAL_MS = 2_000
 /** For open requests at shutdown. Shorter than the limit of the process (main.ts). */
@@ -216,4 +220,19 @@ function limitBodyDuration(fastify: FastifyInstance, ms: number): void {
     })
     done()
   })
+}
+
+/** For `notReadyReason`: whether the database answers within the timeout. Concurrent calls share one check. */
+export function databaseCheck(database: Database): () => Promise<string | null> {
+  let running: Promise<string | null> | null = null
+  return () => {
+    running ??= checkDatabase(database).finally(() => {
+      running = null
+    })
+    return running
+  }
+}
+
+async function checkDatabase(database: Database): Promise<string | null> {
+  return (await resultWithin(DATABASE_TIMEOUT_MS, database.answers())) ? null : 'the database does not answer'
 }

@@ -4,10 +4,10 @@
  */
 import { statfs } from 'node:fs/promises'
 import { Gauge, type Registry } from 'prom-client'
-import { type QueueState, readQueueState } from '../../../domain/claims/queue.ts'
-import type { ConcurrencyLimits } from '../../../domain/concurrency/concurrency-limit.ts'
-import { OVERLOAD_CAUSES, type Overload, type OverloadCause } from '../../../platform/async/overload.ts'
-import type { Database } from '../../../platform/postgres/client.ts'
+import { type QueueState, readQueueState } from '../../domain/claims/queue.ts'
+import type { ConcurrencyLimits } from '../../domain/concurrency/concurrency-limit.ts'
+import { OVERLOAD_CAUSES, type Overload, type OverloadCause } from '../../platform/async/overload.ts'
+import type { Database } from '../../platform/postgres/client.ts'
 
 export interface GaugeSources {
   database: Database
