@@ -34,13 +34,11 @@ test.each([
   ['listener settings', LISTENER_SETTINGS],
   ['builder settings', BUILDER_SETTINGS],
 ])('all %s are in their table, with their default and what they are for', (marker, settings) => {
-  const rows = Object.entries(settings).map(
-    ([name, [, preset, what]]) => `| \`${name}\` | ${preset === null ? '' : `\`${preset}\``} | ${what} |`,
-  )
-  const table = ['| setting | default | what it is for |', '|---|---|---|', ...rows].join('\n')
-  expect(
-    PAGES.get('docs/settings.md')!.match(new RegExp(`<!-- ${marker} -->\n(.*?)\n?<!-- /${marker} -->`, 's'))?.[1],
-  ).toBe(table)
+  const page = PAGES.get('docs/settings.md')!
+  const table = new RegExp(`<!-- ${marker} -->\n(.*?)\n?<!-- /${marker} -->`, 's').exec(page)![1]!.split('\n')
+  expect(table.slice(0, 2)).toEqual(['| setting | default | what it is for |', '|---|---|---|'])
+  const rows = table.slice(2).map((row) => /^\| `(\w+)` \| (?:`(.+)`)? \| .+ \|$/.exec(row)?.slice(1) ?? row)
+  expect(rows).toEqual(Object.entries(settings).map(([name, [, preset]]) => [name, preset]))
 })
 
 const SYSTEMD = spawnSync('systemd-analyze', ['--version']).status === 0

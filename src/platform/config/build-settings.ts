@@ -1,40 +1,22 @@
 /** Settings of builds: package sources, and agent servers for graphs without one (docs/agents.md). */
 import { z } from 'zod'
-import type { SettingsTable } from './setting-types.ts'
+import { type SettingsTable, text } from './setting-types.ts'
 
 /** Space-separated words. None may be an option of the installer. */
 const packages = z
   .string()
   .transform((text) => text.split(/\s+/).filter(Boolean))
   .refine((all) => all.every((one) => !one.startsWith('-')), 'must be packages with spaces between, and no options')
-const command = z.string().min(1).optional()
-const indexes = z.string().min(1).optional()
 
 export const BUILD_SETTINGS = {
-  AGENT_SERVER_NODE: [
-    packages.optional(),
-    null,
-    'npm packages of the agent server for JavaScript graphs without one, space-separated ([Agents](agents.md#graphs-and-no-server))',
-  ],
-  AGENT_SERVER_NODE_COMMAND: [
-    command,
-    null,
-    'shell command that starts it, with `$PORT` and `$GRAPH_CONFIG`; required with `AGENT_SERVER_NODE`',
-  ],
-  AGENT_SERVER_PYTHON: [
-    packages.optional(),
-    null,
-    'pip requirements of the agent server for Python graphs without one, space-separated, no space inside one',
-  ],
-  AGENT_SERVER_PYTHON_COMMAND: [
-    command,
-    null,
-    'shell command that starts it, as above; required with `AGENT_SERVER_PYTHON`',
-  ],
-  NPM_CONFIG_REGISTRY: [indexes, null, 'registry for npm packages in builds. None: npm’s own configuration'],
-  PIP_INDEX_URL: [indexes, null, 'index for Python packages in builds, for pip. None: pip’s own configuration'],
-  PIP_EXTRA_INDEX_URL: [indexes, null, 'additional indexes, space-separated'],
-  UV_INDEX_URL: [indexes, null, 'the same for uv'],
+  AGENT_SERVER_NODE: [packages.optional()],
+  AGENT_SERVER_NODE_COMMAND: [text.optional()],
+  AGENT_SERVER_PYTHON: [packages.optional()],
+  AGENT_SERVER_PYTHON_COMMAND: [text.optional()],
+  NPM_CONFIG_REGISTRY: [text.optional()],
+  PIP_INDEX_URL: [text.optional()],
+  PIP_EXTRA_INDEX_URL: [text.optional()],
+  UV_INDEX_URL: [text.optional()],
 } as const satisfies SettingsTable
 
 export const SUPPLIED_SERVERS = [

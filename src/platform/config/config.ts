@@ -24,7 +24,7 @@ export function parseSettings<T extends SettingsTable>(table: T, env: Environmen
   const parsed: Record<string, unknown> = {}
   for (const [name, [schema, preset]] of Object.entries(table)) {
     // an empty variable counts as unset: compose files and CI write them so
-    const result = schema.safeParse(env[name] || (preset ?? undefined))
+    const result = schema.safeParse(env[name] || preset)
     if (result.success) parsed[name] = result.data
     else wrong.push(`${name} ${result.error.issues[0]?.message ?? 'is wrong'}`)
   }

@@ -13,8 +13,6 @@ export const LISTENER_SETTINGS = {
       .string({ error: 'is missing' })
       .pipe(url)
       .refine((text) => !/[?#]|\/\/[^/]*@/.test(text), 'must have no user, query or fragment'),
-    null,
-    'address of the control plane, like `https://pilothouse.example.com`; required',
   ],
   CONTROL_PLANE_API_KEY: [
     z
@@ -22,22 +20,14 @@ export const LISTENER_SETTINGS = {
       // a Secret made from a file often ends with a newline
       .trim()
       .regex(/^[\x21-\x7e]{20,256}$/, 'must be an API key: 20 to 256 printable characters without spaces'),
-    null,
-    'a key of role `listener` of this listener; required',
   ],
   LISTENER_ID: [
     z.guid({ error: (issue) => (absent(issue) ? 'is missing' : 'must be the id of a listener: a UUID') }).toLowerCase(),
-    null,
-    'id of the listener, as `POST /v2/listeners` answered it; required',
   ],
-  LISTENER_HOST: [host, '0.0.0.0', 'address for `/healthz`, `/readyz` and `/metrics`'],
-  LISTENER_PORT: [integer(0, 65_535), '8081', 'port for them; 0 takes any free one, and the log says which'],
-  LEASE_SECONDS: [
-    integer(5, 600),
-    '30',
-    'how long a lease lasts without a heartbeat; after a replica is lost, others wait this long',
-  ],
-  MAX_CLAIMS: [integer(1, 1000), '1000', 'maximum deployments of this replica'],
+  LISTENER_HOST: [host, '0.0.0.0'],
+  LISTENER_PORT: [integer(0, 65_535), '8081'],
+  LEASE_SECONDS: [integer(5, 600), '30'],
+  MAX_CLAIMS: [integer(1, 1000), '1000'],
   LOG_LEVEL: SETTINGS.LOG_LEVEL,
   LOG_FORMAT: SETTINGS.LOG_FORMAT,
   ...KUBERNETES_SETTINGS,

@@ -3,8 +3,10 @@ import { isIP, isIPv6 } from 'node:net'
 import path from 'node:path'
 import { z } from 'zod'
 
-/** name → [schema, default as text (null: none), description] */
-export type SettingsTable = Record<string, readonly [z.ZodType, string | null, string]>
+/** name → [schema, default as text] */
+export type SettingsTable = Record<string, readonly [z.ZodType, string?]>
+
+export const text = z.string().min(1)
 
 /** `1-5` → [1, 5], inclusive. */
 export const portRange = z
