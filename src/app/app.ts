@@ -137,8 +137,7 @@ async function assemble(
   })
   const databaseAnswers = databaseCheck(database)
   const relay = createRelay({ core, listenUrl: direct })
-  const changes = createChanges(relay)
-  core.changes = changes
+  core.changes = createChanges(relay)
   const heartbeat = new Heartbeat()
   const overload = new Overload()
   core.overload = overload
@@ -205,7 +204,7 @@ async function assemble(
     core.login
       ?.prepare()
       .catch((error) => log.warn({ said: clauseOf(error) }, 'the provider of OIDC_ISSUER does not answer correctly'))
-    background = await startBackground({ core, database, config, log, direct, keys, changes, onStuck })
+    background = await startBackground({ core, database, config, log, direct, keys, onStuck })
   }
 
   async function drain(ending: Ending): Promise<void> {

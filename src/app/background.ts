@@ -8,10 +8,8 @@ import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import { startWorker, withTimeLimits } from '../dataplane/worker/worker.ts'
 import { localControlPlane } from '../domain/claims/control-plane.ts'
 import { goneDeployments } from '../domain/claims/liveness.ts'
-import { CHANGE_CHANNEL } from '../domain/concurrency/change-watch.ts'
 import { databaseFailure } from '../domain/errors/database-error.ts'
 import { KEY_CHANNEL } from '../domain/keys/manage.ts'
-import { EVENT_CHANNEL } from '../domain/outbox/append.ts'
 import type { ControlPlane } from '../domain/protocol/protocol.ts'
 import { GITPROVIDER_CHANNEL } from '../domain/sources/webhooks/receive.ts'
 import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/transaction/context.ts'
@@ -54,8 +52,6 @@ export interface BackgroundOptions {
   log: Logger
   /** direct database URL without a pooler; null: none */
   direct: string | null
-  /** receives changes without an event */
-  changes: { hinted(deploymentId: string): void; missed(): void }
   /** receives revoked keys */
   keys: { revoked(keyId: string): void; missed(): void }
   /** called when the worker can't stop a step: this process must end */
@@ -72,11 +68,13 @@ const isOutage = (error: unknown) => databaseFailure(error) === 'lost'
 
 /** Resolves when LISTEN is active and the worker runs. */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
-  const { core, database, config, log, direct, keys, changes, onStuck } = options
+  const { core, database, config, log, direct, keys, onStuck } = options
   const notifier = createNotifier()
   core.notifier = notifier
   const oauthNotifier = createNotifier()
   core.oauthNotifier = oauthNotifier
+  // only this server's commits: other servers announce theirs
+  core.announce = () => changeJobs.wake()
   // background work has a separate pool, so neither it nor requests wait for the other
   const own: Core = { ...core, db: database.worker, query: database.workerQuery, transact: database.workerTransact }
   const gitProviderJobs = startJobs(log, gitProviderJobsOf(own), isOutage)
@@ -84,32 +82,19 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({
       url: direct,
-      channels: [
-        WORK_CHANNEL,
-        KEY_CHANNEL,
-        OAUTH_CHANNEL,
-        CHANGE_CHANNEL,
-        EVENT_CHANNEL,
-        ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : []),
-      ],
+      channels: [WORK_CHANNEL, KEY_CHANNEL, OAUTH_CHANNEL, ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : [])],
       onNotify(channel, payload) {
         if (channel === KEY_CHANNEL) keys.revoked(payload)
-        else if (channel === EVENT_CHANNEL) changeJobs.wake()
-        else if (channel === CHANGE_CHANNEL) {
-          changes.hinted(payload)
-          changeJobs.wake()
-        } else if (channel === OAUTH_CHANNEL) oauthNotifier.notify(payload)
+        else if (channel === OAUTH_CHANNEL) oauthNotifier.notify(payload)
         else if (channel === GITPROVIDER_CHANNEL) gitProviderJobs.wake()
         else notifier.notify(payload || null)
       },
       onConnect() {
         // notifications during the missing connection were lost
         keys.missed()
-        changes.missed()
         notifier.notifyAll()
         oauthNotifier.notifyAll()
         gitProviderJobs.wake()
-        changeJobs.wake()
         resolve(started)
       },
       log,

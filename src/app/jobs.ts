@@ -1,6 +1,7 @@
 /** Periodic jobs of a server. A round without work costs one statement. */
 import { announceChanges } from '../domain/change-feed/announce.ts'
 import { announceClockChanges } from '../domain/change-feed/clock.ts'
+import { silentBefore } from '../domain/deployment-status/status.ts'
 import { refreshExpiring } from '../domain/oauth/tokens/refresh.ts'
 import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
 import { createRetention } from '../domain/retention/retain.ts'
@@ -55,7 +56,11 @@ function imageJobsOf(core: Core): Job[] {
 export function changeJobsOf(core: Core): Job[] {
   return [
     { name: 'changes of deployments', intervalSeconds: 1, woken: true, round: () => announceChanges(core) },
-    { name: 'what changes with time', intervalSeconds: 1, round: () => announceClockChanges(core) },
+    {
+      name: 'what changes with time',
+      intervalSeconds: 1,
+      round: () => announceClockChanges(core, silentBefore(core.clock())),
+    },
   ]
 }
 

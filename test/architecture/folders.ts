@@ -11,7 +11,7 @@ export type Row = readonly [folders: string, imports: string]
 /** Folders without knowledge of deployments: errors, parsing, paging, encryption, SQL. */
 const BASE = 'domain/errors domain/crypto domain/sql domain/parsing domain/paging'
 /** Folders that every verb of the domain may import. */
-const GROUND = `${BASE} domain/values domain/ports domain/outbox domain/concurrency domain/transaction domain/repositories domain/cache-version domain/query-engine platform/async platform/log`
+const GROUND = `${BASE} domain/values domain/ports domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/query-engine platform/async platform/log`
 /** The parts of the control plane that a data plane may import. */
 const CONTRACT =
   'domain/protocol domain/errors/errors.ts domain/values/health-path.ts domain/values/image-reference.ts domain/values/repository-url.ts'
@@ -44,12 +44,12 @@ export const FOLDERS: readonly Row[] = [
   ['domain/outbox', `${BASE} domain/values platform/async platform/log`],
   ['domain/concurrency', BASE],
   ['domain/transaction', GROUND],
-  ['domain/repositories domain/cache-version', GROUND],
+  ['domain/repositories', GROUND],
+  ['domain/change-feed', GROUND],
   // SQL statements that are compiled once per selection and planned once
-  ['domain/query-engine', `${BASE} domain/concurrency domain/transaction domain/cache-version`],
+  ['domain/query-engine', `${BASE} domain/concurrency domain/transaction domain/change-feed`],
   // subjects of the domain: they import the layers above, and another subject only where its row says so
   ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/events', GROUND],
-  ['domain/change-feed', `${GROUND} domain/deployment-status`],
   ['domain/revision-diff', `${GROUND} domain/revisions domain/secrets`],
   ['domain/idempotency', `${GROUND} domain/secrets`],
   ['domain/sessions', `${GROUND} domain/keys`],
@@ -140,7 +140,7 @@ export const FOLDERS: readonly Row[] = [
     `${BASE} domain/values domain/outbox domain/concurrency domain/transaction domain/change-feed domain/events domain/logs platform/async platform/log platform/postgres`,
   ],
   ['api/sse', 'domain/concurrency domain/transaction api/realtime'],
-  ['api/response-cache', 'domain/concurrency domain/transaction domain/cache-version'],
+  ['api/response-cache', 'domain/concurrency domain/transaction domain/change-feed'],
   ['api/graphql/builder', 'domain/** api/realtime platform/async platform/log'],
   ['api/graphql/types', 'domain/** api/realtime api/graphql/builder platform/async'],
   ['api/graphql/compiled-queries', 'domain/** api/graphql/builder'],
@@ -160,7 +160,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/rest/examples', `${BASE} domain/protocol`],
   [
     'api/rest/framework',
-    `${BASE} domain/concurrency domain/transaction domain/cache-version domain/idempotency api/auth api/limits api/realtime api/response-cache api/sse api/rest/responses platform/log`,
+    `${BASE} domain/concurrency domain/transaction domain/change-feed domain/idempotency api/auth api/limits api/realtime api/response-cache api/sse api/rest/responses platform/log`,
   ],
   [
     'api/rest/v1 api/rest/v2',

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { expect, test } from 'vitest'
-import { isSameVersion, readCacheVersion, withoutLastSeen } from '../../src/domain/cache-version/version.ts'
+import { isSameVersion, readCacheVersion, withoutLastSeen } from '../../src/domain/change-feed/version.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { asAdmin, countStatements } from '../support/database.ts'

@@ -6,6 +6,7 @@ import { createRelay, type Relay } from '../../src/api/realtime/relay.ts'
 import { announceChanges, DEPLOYMENTS_PER_SEQUENCE } from '../../src/domain/change-feed/announce.ts'
 import { announceClockChanges } from '../../src/domain/change-feed/clock.ts'
 import { readDeploymentChanges } from '../../src/domain/change-feed/log.ts'
+import { silentBefore } from '../../src/domain/deployment-status/status.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { NotFoundError, ValidationError } from '../../src/domain/errors/errors.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
@@ -53,6 +54,7 @@ async function told(stream: AsyncIterator<{ deploymentIds: readonly string[] }>,
   return ids
 }
 const announce = () => announceChanges(domain.core)
+const announceByClock = () => announceClockChanges(domain.core, silentBefore(domain.core.clock()))
 const notes = () => domain.core.db.deploymentNews.count()
 /** The deployments that the log reports as changed since `work` began. */
 async function changedBy(work: () => Promise<unknown>): Promise<string[]> {
@@ -121,7 +123,7 @@ describe('A deployment is reported', () => {
     const { id } = await serving()
     await over(id)
     const looks = async () => {
-      await Promise.all([1, 2, 3].map(() => announceClockChanges(domain.core)))
+      await Promise.all([1, 2, 3].map(() => announceByClock()))
     }
     expect(
       await changedBy(async () => {
@@ -135,7 +137,7 @@ describe('A deployment is reported', () => {
   test('only after its renewal can no longer commit; until then other deployments are reported', async () => {
     const [earlier, renewed, failed] = [await serving(), await serving(), await serving()]
     await over(earlier.id, renewed.id, failed.id)
-    const look = () => announceClockChanges(domain.core)
+    const look = () => announceByClock()
     const { db } = domain.core
     const lock = (sql: Sql, { id }: { id: string }) =>
       sql.$executeRaw`UPDATE deployments SET lease_expires_at = now() + interval '1 minute' WHERE id = ${id}::uuid`
@@ -160,7 +162,7 @@ describe('A deployment is reported', () => {
     const { id: listenerId } = await listener(ago(80))
     await ctx.db.deployment.updateMany({ where: { id: { in: ids } }, data: { listenerId } })
     const heard = (at: Date) => ctx.db.listener.update({ where: { id: listenerId }, data: { lastSeenAt: at } })
-    const tell = () => announceClockChanges(domain.core)
+    const tell = () => announceByClock()
     expect(await changedBy(tell)).toEqual([])
     await heard(ago(95))
     expect((await changedBy(tell)).toSorted()).toEqual(ids.toSorted())
@@ -219,7 +221,7 @@ describe('The cost', () => {
 
   test('a look at the clock is one statement that writes nothing while nothing has expired; the mark moves once a minute', async () => {
     const { id } = await serving()
-    const look = () => countStatements(domain.database, () => announceClockChanges(domain.core), 'all')
+    const look = () => countStatements(domain.database, () => announceByClock(), 'all')
     const mark = async () => (await ctx.db.$queryRaw`SELECT xmin::text, until FROM lapses_told`) as [{ until: Date }]
     await look()
     const before = await mark()
@@ -246,7 +248,7 @@ describe('The cost', () => {
     await announce()
     const { stream } = await begun()
     await ctx.db.listener.update({ where: { id: listenerId }, data: { lastSeenAt: ago(100) } })
-    await announceClockChanges(domain.core)
+    await announceByClock()
     expect(await countStatements(domain.database, announce, 'all')).toHaveLength(1)
     const messages = await take(stream, 10)
     expect(messages.every(({ deploymentIds }) => deploymentIds.length === DEPLOYMENTS_PER_SEQUENCE)).toBe(true)

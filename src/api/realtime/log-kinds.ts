@@ -18,8 +18,8 @@ import {
   readRemovedUntil,
   type StoredEvent,
 } from '../../domain/events/read.ts'
+import { LOG_CHANNEL } from '../../domain/logs/append.ts'
 import { readLogStates } from '../../domain/logs/follow.ts'
-import { LOG_CHANNEL } from '../../domain/logs/followers.ts'
 import { type Line, type LogFilter, type LogKey, logOffset, readLines } from '../../domain/logs/lines.ts'
 import { EVENT_CHANNEL } from '../../domain/outbox/append.ts'
 import type { Db } from '../../domain/transaction/context.ts'

@@ -19,9 +19,6 @@ import type { Selection, Stream } from './stream.ts'
 export async function streamLog(ctx: RequestContext, relay: Relay, log: FollowedLog): Promise<Stream<Line>> {
   const feed = relay.lines[log.type]
   return beginStream(ctx, feed, log.deploymentId, async (hold) => {
-    const notice = relay.notifyRequests.request(log.deploymentId)
-    hold.onRelease(notice.release)
-    await notice.ready
     const [state] = await readLogStates(ctx.db, [log])
     const { end, over } = state!
     const position = await findBeginning(ctx, log, end)

@@ -14,7 +14,6 @@ import { Feed, type FeedOptions } from './feed.ts'
 import { LogEnds } from './log-ends.ts'
 import { deploymentLog, eventLog, type LineScope, lineLog } from './log-kinds.ts'
 import { LogReader, type ReadBudget } from './log-reader.ts'
-import { NotifyRequests } from './notify-requests.ts'
 
 export interface RelayOptions {
   core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
@@ -35,7 +34,6 @@ export class Relay {
   readonly deployments: Feed<DeploymentChanges, ChangeScope>
   readonly lines: Readonly<Record<LogType, Feed<Line, LineScope>>>
   readonly logEnds: LogEnds
-  readonly notifyRequests: NotifyRequests
   readonly #core: RelayOptions['core']
   readonly #listenUrl: string | null
   readonly #pollEvery: number
@@ -65,7 +63,6 @@ export class Relay {
     const budget: ReadBudget = { past: new Semaphore(1), live: new Semaphore(2) }
     const lines = (type: LogType) => new Feed(lineLog(core.db, type), { ...common, budget })
     this.lines = { build: lines(LogType.build), deploy: lines(LogType.deploy) }
-    this.notifyRequests = new NotifyRequests(core, this.stopping)
     this.logEnds = new LogEnds({
       db: core.db,
       reader: new LogReader(core.log, 'the state of the followed logs', this.stopping, budget),

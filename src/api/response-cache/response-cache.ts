@@ -3,7 +3,7 @@
  * reuse, so a caller never gets an answer from before a write that it knows of. See README.md.
  */
 
-import { isSameVersion, readCacheVersion, withoutLastSeen } from '../../domain/cache-version/version.ts'
+import { isSameVersion, readCacheVersion, withoutLastSeen } from '../../domain/change-feed/version.ts'
 import { type Actor, seesValues } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import { CacheEntries } from './cache-entries.ts'

@@ -9,7 +9,7 @@ import { AbortScope } from '../../platform/async/time-limit.ts'
 import { handOver } from '../claims/control-plane.ts'
 import { takeSlot, tryTakeSlot } from '../concurrency/concurrency-limit.ts'
 import { ClaimLostError } from '../errors/errors.ts'
-import { appendLinesSql } from '../logs/append.ts'
+import { appendLinesSql, linesAppended } from '../logs/append.ts'
 import { fromWire, type WireObject } from '../parsing/codec.ts'
 import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
@@ -140,11 +140,11 @@ async function appendBuildLogs(core: Core, scope: BuilderScope, request: Builder
     WHERE ${buildHeldUnderSql(scope, request)}`
   if (!build) throw new ClaimLostError()
   const lines = request.entries.map((entry) => ({ ...entry, ...build, type: 'build' as const }))
-  const [claimed] = await core.db.$queryRaw<unknown[]>`
+  const [claimed] = await core.db.$queryRaw<{ id: string }[]>`
     WITH claimed AS MATERIALIZED (
       SELECT d.id FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE ${buildHeldUnderSql(scope, request)}
     ), ${appendLinesSql(Prisma.sql`SELECT id FROM claimed`, lines)}
-    SELECT id FROM claimed`
+    SELECT id::text FROM claimed`
   if (!claimed) throw new ClaimLostError()
-  core.observer?.logged(lines.length)
+  linesAppended(core, claimed.id, lines.length)
 }

@@ -50,8 +50,8 @@ const heldBuildsSql = (scope: BuilderScope, requested: Prisma.Sql) => Prisma.sql
  * Renews these claims for `seconds`, and returns those that hold. Waits for no lock: a locked step is renewed with the next
  * heartbeat.
  */
-function renew(core: Core, scope: BuilderScope, requested: Prisma.Sql, seconds: number): Promise<Building[]> {
-  return core.renew<Building>(Prisma.sql`
+async function renew(core: Core, scope: BuilderScope, requested: Prisma.Sql, seconds: number): Promise<Building[]> {
+  const valid = await core.renew<Building>(Prisma.sql`
     WITH ${builderSeen(scope)}, requested AS MATERIALIZED (${requested}), free AS MATERIALIZED (
       SELECT s.id FROM ${heldBuildsSql(scope, Prisma.sql`SELECT * FROM requested`)} ${toChangeOrSkip('s')}
     ), renewed AS (
@@ -63,6 +63,8 @@ function renew(core: Core, scope: BuilderScope, requested: Prisma.Sql, seconds: 
       FROM requested a JOIN renewed n ON n.builder_claim_id = a."claimId" WHERE a.progress IS NOT NULL
     ), ${progressOfRevisions}
     SELECT a."claimId" FROM ${heldBuildsSql(scope, Prisma.sql`SELECT * FROM requested`)}`)
+  core.announce?.()
+  return valid
 }
 
 /** The same without a write. */

@@ -1,6 +1,5 @@
 /** Announces changes that only time causes: expired leases, and listeners that fall silent or call again. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { silentBefore } from '../deployment-status/status.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 import { type Core, type Statement, transaction } from '../transaction/context.ts'
 import { holderOf } from '../values/event-types.ts'
@@ -16,14 +15,15 @@ const MARK_INTERVAL_SECONDS = 60
 
 const MAX_LISTENERS = 100
 
-/** Runs one round. Without changes it is one statement that writes nothing. */
-export async function announceClockChanges(core: Core): Promise<void> {
-  const found = await core.query<{ id: string | null; since: string | null }>(FIND_CLOCK_CHANGES, [
-    silentBefore(core.clock()),
-  ])
+/**
+ * Runs one round. Without changes it is one statement that writes nothing. `silentBefore`: a listener whose last call was
+ * before this time is silent.
+ */
+export async function announceClockChanges(core: Core, silentBefore: Date): Promise<void> {
+  const found = await core.query<{ id: string | null; since: string | null }>(FIND_CLOCK_CHANGES, [silentBefore])
   for (const { id, since } of found)
     if (since !== null) await core.query(ANNOUNCE_ENDED_LEASES, [since])
-    else await announceListener(core, id!)
+    else await announceListener(core, id!, silentBefore)
 }
 
 /** SQL condition: an active deployment whose lease ended after `since`, cut to milliseconds as Postgres stores it. */
@@ -70,16 +70,15 @@ const ANNOUNCE_ENDED_LEASES: Statement = {
     SELECT free.workspace_id, free.id FROM told, free WHERE free.lease_expires_at <= told.until`,
 }
 
-const isSilent = (core: Core) => Prisma.sql`(coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())})`
-
 /** Checks again under the lock: another server may have announced it, or it called. A locked row is left to the next round. */
-function announceListener(core: Core, id: string): Promise<void> {
+function announceListener(core: Core, id: string, silentBefore: Date): Promise<void> {
+  const isSilent = Prisma.sql`(coalesce(l.last_seen_at, l.created_at) < ${silentBefore})`
   return transaction(core, async (tx) => {
     const [told] = await tx.sql.$queryRaw<{ workspaceId: string; silent: boolean }[]>`
       UPDATE listeners SET told_silent = now_is.silent
       FROM (
-        SELECT l.id, ${isSilent(core)} AS silent FROM listeners l
-        WHERE l.id = ${id}::uuid AND l.told_silent <> ${isSilent(core)} ${toChangeOrSkip('l')}
+        SELECT l.id, ${isSilent} AS silent FROM listeners l
+        WHERE l.id = ${id}::uuid AND l.told_silent <> ${isSilent} ${toChangeOrSkip('l')}
       ) AS now_is
       WHERE listeners.id = now_is.id RETURNING listeners.workspace_id::text AS "workspaceId", now_is.silent`
     if (!told) return

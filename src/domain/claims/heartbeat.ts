@@ -5,7 +5,7 @@ import { resultWithin } from '../../platform/async/time-limit.ts'
 import { databaseFailure } from '../errors/database-error.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from '../protocol/protocol.ts'
-import { hintOfRenewal, leaseEnd, renewHeld } from '../repositories/deployment.ts'
+import { leaseEnd, renewHeld } from '../repositories/deployment.ts'
 import { isHeld, type Scope, stepIsDue } from '../repositories/lease.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 import { progressOfRevisions } from '../revisions/progress.ts'
@@ -99,14 +99,14 @@ async function answerAll(
 }
 
 /** Waits for no lock: a locked row's renewal goes to `lease_renewals`; the next heartbeat stores its health. */
-function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
-  return core.renew<Changed>(Prisma.sql`
+async function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
+  const changed = await core.renew<Changed>(Prisma.sql`
     WITH ${listenerSeen(scope)} requested AS (${requestedSql(request)}),
     free AS MATERIALIZED (
-      SELECT d.id, d.claim_id, d.idle, d.health FROM requested a JOIN deployments d ON ${heldClaimSql(scope)} ${toChangeOrSkip('d')}
+      SELECT d.id, d.claim_id FROM requested a JOIN deployments d ON ${heldClaimSql(scope)} ${toChangeOrSkip('d')}
     ), renewed AS (
       ${renewHeld(request.leaseSeconds)}
-      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${stepDueSql(core, scope)} AS step_due, ${hintOfRenewal}
+      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${stepDueSql(core, scope)} AS step_due
     ), beside AS (
       INSERT INTO lease_renewals (claim_id, expires_at)
       SELECT DISTINCT d.claim_id, ${leaseEnd(request.leaseSeconds)} FROM requested a JOIN deployments d ON ${heldClaimSql(scope)}
@@ -118,6 +118,8 @@ function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promi
     SELECT a."claimId", h.claim_id IS NULL AS lost FROM requested a LEFT JOIN renewed h ON h.claim_id = a."claimId"
     WHERE (h.claim_id IS NULL OR h.generation IS DISTINCT FROM a.generation OR h.step_due)
       AND a."claimId" NOT IN (SELECT claim_id FROM beside)`)
+  core.announce?.()
+  return changed
 }
 
 /** Like renewLeases() without a write, for waiting calls that look repeatedly. */

@@ -2,7 +2,7 @@
 
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError, NotFoundError } from '../errors/errors.ts'
-import { appendLinesSql } from '../logs/append.ts'
+import { appendLinesSql, linesAppended } from '../logs/append.ts'
 import type { LogsRequest, OutputRequest } from '../protocol/protocol.ts'
 import { isHeldUnder, type Scope } from '../repositories/lease.ts'
 import type { Core } from '../transaction/context.ts'
@@ -23,7 +23,7 @@ async function appendAt(core: Core, scope: Scope, request: OutputRequest): Promi
   // the revision must belong to the deployment; any other id is forged
   const own = Prisma.sql`
     WHERE EXISTS (SELECT 1 FROM revisions r WHERE r.id = l.revision_id AND r.deployment_id = turn.id)`
-  const [claimed] = await core.db.$queryRaw<{ moved: boolean; line: bigint }[]>`
+  const [claimed] = await core.db.$queryRaw<{ id: string; moved: boolean; line: bigint }[]>`
     WITH claimed AS MATERIALIZED (
       SELECT d.id, p.line FROM deployments d
       LEFT JOIN output_positions p ON p.deployment_id = d.id AND p.source = ${source}
@@ -34,10 +34,10 @@ async function appendAt(core: Core, scope: Scope, request: OutputRequest): Promi
       ON CONFLICT (deployment_id, source) DO UPDATE SET line = EXCLUDED.line WHERE p.line = ${from}::bigint
       RETURNING p.deployment_id AS id
     ), ${appendLinesSql(Prisma.sql`SELECT id FROM moved`, lines, own)}
-    SELECT EXISTS (SELECT 1 FROM moved) AS moved, coalesce(line, 0) AS line FROM claimed`
+    SELECT id::text, EXISTS (SELECT 1 FROM moved) AS moved, coalesce(line, 0) AS line FROM claimed`
   if (!claimed) throw new ClaimLostError()
   if (!claimed.moved) return Number(claimed.line)
-  core.observer?.logged(lines.length)
+  linesAppended(core, claimed.id, lines.length)
   return to
 }
 
@@ -49,15 +49,15 @@ export async function appendLogs(core: Core, scope: Scope, request: LogsRequest)
 async function append(core: Core, scope: Scope, request: LogsRequest): Promise<void> {
   const { revisionId, attempt, entries } = request
   const lines = entries.map((entry) => ({ ...entry, revisionId, attempt }))
-  const [claimed] = await core.db.$queryRaw<{ known: boolean }[]>`
+  const [claimed] = await core.db.$queryRaw<{ id: string; known: boolean }[]>`
     WITH claimed AS MATERIALIZED (
       SELECT d.id, EXISTS (
         SELECT 1 FROM revisions r WHERE r.id = ${revisionId}::uuid AND r.deployment_id = d.id) AS known
       FROM deployments d
       WHERE ${isHeldUnder(scope, request)}
     ), ${appendLinesSql(Prisma.sql`SELECT id FROM claimed WHERE known`, lines)}
-    SELECT known FROM claimed`
+    SELECT id::text, known FROM claimed`
   if (!claimed) throw new ClaimLostError()
   if (!claimed.known) throw new NotFoundError('Revision', revisionId)
-  core.observer?.logged(lines.length)
+  linesAppended(core, claimed.id, lines.length)
 }

@@ -1,18 +1,11 @@
 /** Delivers changes that this server learns of to long polls (transaction/wait.ts). */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 
-/** NOTIFY channel of visible changes without an event, such as health and progress. Payload: the deployment's id. */
-export const CHANGE_CHANNEL = 'pilothouse_changes'
-
 export interface ChangeScope {
   deploymentId: string
   revisionId?: string
-}
-
-/** An event of the log, or a hint about a change without an event. */
-export interface Change {
-  /** the revision's new status; null: another change */
-  toStatus: RevisionStatus | null
+  /** also changes without an event, such as health and progress */
+  withoutEvent: boolean
 }
 
 export interface ChangeSource {
@@ -21,14 +14,15 @@ export interface ChangeSource {
   shared<T>(key: string, read: () => Promise<T>): Promise<T>
 }
 
-export interface ChangeWatcher {
-  onChange(change: Change): void
+interface ChangeWatcher {
+  /** `toStatus`: the revision's new status; null: another change */
+  onChange(toStatus: RevisionStatus | null): void
   /** Called when the server stops, or immediately if it is stopping. */
   onStop(): void
 }
 
 export interface ChangeWatch {
   /** Resolves when every later commit will be delivered. This may need the database. */
-  ready: Promise<void>
+  ready: Promise<unknown>
   close(): void
 }

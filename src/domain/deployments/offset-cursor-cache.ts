@@ -3,7 +3,7 @@
  * remembered row, so deep offsets are not counted from the beginning.
  */
 import { LRUCache } from 'lru-cache'
-import { withoutLastSeen } from '../cache-version/version.ts'
+import { withoutLastSeen } from '../change-feed/version.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, dependsOnClock } from './filter.ts'
 

@@ -1,7 +1,7 @@
 /** Reads deployments: one, a page by offset or a window by cursor. REST's part of a row is in rest-view.ts. */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { versionReadAt } from '../cache-version/read-at.ts'
+import { versionReadAt } from '../change-feed/version.ts'
 import { cut, type OffsetPage, type Window } from '../paging/paging.ts'
 import { waitSeconds } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
@@ -9,7 +9,7 @@ import { type CountedSlice, type Reading, readAll, readOwn } from '../query-engi
 import type { RowList } from '../query-engine/rows.ts'
 import { requireRole, seesValues } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { hasEnded, waitUntil } from '../transaction/wait.ts'
+import { waitUntil } from '../transaction/wait.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from '../values/shapes.ts'
 import type { DeploymentFilter } from './filter.ts'
@@ -37,11 +37,10 @@ export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise
   if (query.wait === 0) return readOwn(ctx, 'Deployment', deploymentId, viewReading(ctx))
   return waitUntil<WaitingView>(ctx, {
     seconds: query.wait,
-    scope: { deploymentId },
+    scope: { deploymentId, withoutEvent: raw.isNews !== undefined },
     // callers with different rights must not share an answer
     key: `deployment ${deploymentId} ${seesValues(ctx.actor)}`,
     read: () => readOwn(ctx, 'Deployment', deploymentId, waitingReading(ctx)),
-    wakes: raw.isNews ? () => true : hasEnded,
     done: raw.isNews ?? (({ newestRollout: [newest] }) => !newest || isTerminal(newest.status)),
   })
 }

@@ -1,6 +1,6 @@
 /** What REST reads of a deployment. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { readAt } from '../cache-version/read-at.ts'
+import { readAt } from '../change-feed/version.ts'
 import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
 import { WHY_NOT_LIVE_FIELDS } from '../deployment-status/why-not-live.ts'
 import { type Reading, selected } from '../query-engine/reading.ts'

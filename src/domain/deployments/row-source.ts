@@ -1,6 +1,6 @@
 /** The FROM clause and conditions of reads: a window by cursor, or a page by offset. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { changedSince } from '../cache-version/version.ts'
+import { changedSince } from '../change-feed/version.ts'
 import { type Window, windowSize } from '../paging/paging.ts'
 import type { RowSource } from '../query-engine/reading.ts'
 import { hideFromPlanner } from '../sql/statements.ts'

@@ -1,6 +1,6 @@
 /** Counts matching deployments, with a page or alone. Counts are bounded, and reused until the workspace changes (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { cacheVersionSql, changedSince, withoutLastSeen } from '../cache-version/version.ts'
+import { cacheVersionSql, changedSince, withoutLastSeen } from '../change-feed/version.ts'
 import { countedSql, EXACT_UP_TO, ofCounted, type Total, TotalCache } from '../paging/total.ts'
 import type { Raw } from '../query-engine/rows.ts'
 import { extraOf, named, versionOf } from '../query-engine/statement.ts'

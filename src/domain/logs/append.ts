@@ -1,7 +1,10 @@
 /** Appends log lines of a build or an agent, as part of the statement that checks the caller's right to write them. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogEntry } from '../protocol/protocol.ts'
-import { notifyFollowers } from './followers.ts'
+import type { Core } from '../transaction/context.ts'
+
+/** NOTIFY channel of a log's followers; the payload is the deployment's id. Only a hint, sent after the commit. */
+export const LOG_CHANNEL = 'pilothouse_logs'
 
 export const MAX_LINE_BYTES = 8 * 1024
 
@@ -36,7 +39,7 @@ export function appendLinesSql(
   // ORDER BY keeps the order of the lines; FROM turn draws the ids under the lock
   return Prisma.sql`
     turn AS MATERIALIZED (
-      SELECT found.id, pg_advisory_xact_lock(${LOCK}::int, hashtext(found.id::text)), ${notifyFollowers(Prisma.sql`found.id`)}
+      SELECT found.id, pg_advisory_xact_lock(${LOCK}::int, hashtext(found.id::text))
       FROM (${deployment}) AS found
     ), appended AS (
       INSERT INTO log_lines (deployment_id, revision_id, type, attempt, level, message, time, styles)
@@ -57,4 +60,10 @@ function truncate(message: string): string {
   const room = MAX_LINE_BYTES - Buffer.byteLength(TRUNCATION_MARK)
   // `stream` drops a character that was cut in two
   return new TextDecoder().decode(bytes.subarray(0, room), { stream: true }) + TRUNCATION_MARK
+}
+
+/** Call it after the commit of appended lines. */
+export function linesAppended(core: Core, deploymentId: string, count: number): void {
+  core.wake([`${LOG_CHANNEL} ${deploymentId}`])
+  core.observer?.logged(count)
 }

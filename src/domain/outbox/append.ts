@@ -39,20 +39,18 @@ export interface TransactionIdentity {
   pid: number
 }
 
-/** Call it last in a transaction. `notices` go out with the commit, only for changes that no reader polls for. */
+/** Call it last in a transaction. */
 export async function appendEvents(
   query: Query,
   events: readonly NewEvent[],
-  notices: readonly string[],
 ): Promise<(AppendedEvent & TransactionIdentity)[]> {
   // lock counters in the order of their ids, so transactions never deadlock
   const workspaceIds = [...new Set(events.map((event) => event.workspaceId))].sort()
   const appended: (AppendedEvent & TransactionIdentity)[] = []
-  for (const [i, workspaceId] of workspaceIds.entries()) {
+  for (const workspaceId of workspaceIds) {
     const own = events.filter((event) => event.workspaceId === workspaceId)
-    appended.push(...(await appendToLog(query, workspaceId, own, i === 0 ? notices : [])))
+    appended.push(...(await appendToLog(query, workspaceId, own)))
   }
-  if (workspaceIds.length === 0 && notices.length > 0) await query(NOTIFY, [notices])
   return appended
 }
 
@@ -68,12 +66,7 @@ const NAME_OF_ACTOR = `
        WHEN e.kind = 'listener' THEN (SELECT l.compute_id FROM listeners l WHERE l.id = ${ACTOR_ID})
        WHEN e.kind IS NULL THEN coalesce(${KEY_OF_ACTOR}, e.actor) END`
 
-const NOTIFY = {
-  name: 'notify',
-  text: `SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($1::text[]) AS notice`,
-}
-
-/** $1: workspace · $2: number of events · $3: events · $4: notices. Names: one sub-select each (README.md). */
+/** $1: workspace · $2: number of events · $3: events. Names: one sub-select each (README.md). */
 const APPEND = {
   name: 'append events',
   text: `
@@ -91,8 +84,6 @@ const APPEND = {
            )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt,
                                    changed, actor, kind, name, position)
       RETURNING *
-    ), notified AS MATERIALIZED (
-      SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($4::text[]) AS notice
     )
     SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
            i.to_status::text AS "to", i.reason, i.message,
@@ -102,7 +93,7 @@ const APPEND = {
              SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
              WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds,
            i.sequence, i.occurred_at::text AS "occurredAt", now()::text AS "begunAt", pg_backend_pid() AS pid
-    FROM (SELECT count(*) FROM notified) AS told, inserted i
+    FROM inserted i
     ORDER BY i.sequence`,
 }
 
@@ -115,14 +106,12 @@ async function appendToLog(
   query: Query,
   workspaceId: string,
   events: readonly NewEvent[],
-  notices: readonly string[],
 ): Promise<(AppendedEvent & TransactionIdentity)[]> {
   const rows = JSON.stringify(events.map(toRow))
   const appended = await query<AppendedEvent & Omit<TransactionIdentity, 'sequence'> & { sequence: string }>(APPEND, [
     workspaceId,
     events.length,
     rows,
-    notices,
   ])
   if (appended.length === 0) throw new Error(`workspace ${workspaceId} has no event counter`)
   return appended.map((event) => ({ ...event, sequence: BigInt(event.sequence) }))

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { cacheVersionSql } from '../cache-version/version.ts'
+import { cacheVersionSql } from '../change-feed/version.ts'
 import type { Core, Statement } from '../transaction/context.ts'
 import type { Call, Chunk, Hole, Raw, RowSelection } from './rows.ts'
 

@@ -4,7 +4,6 @@
  */
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
-import { CHANGE_CHANNEL } from '../concurrency/change-watch.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 import type { LockedListener } from '../transaction/unit-of-work.ts'
 import { type Change, storedChange } from '../values/deployment-change.ts'
@@ -183,12 +182,10 @@ export function explainTeardown(
   const { reason, message: statusMessage } = explanation ?? { reason: null, message: null }
   if (reason === deployment.reason && statusMessage === deployment.statusMessage) return deployment
   const since = reason === deployment.reason ? {} : { reasonSince: reason && tx.now() }
-  tx.hint(deployment.id)
   return write(tx, deployment, { reason, statusMessage, ...since })
 }
 
 export function teardownFailed(tx: Tx, deployment: LockedDeployment, explanation: Explanation): LockedDeployment {
-  tx.hint(deployment.id)
   return write(tx, deployment, {
     reason: explanation.reason,
     reasonSince: tx.now(),
@@ -199,7 +196,6 @@ export function teardownFailed(tx: Tx, deployment: LockedDeployment, explanation
 /** Records that its runtime objects are gone, or that no worker manages them. This ends the lease. */
 export function tornDown(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
-  tx.hint(deployment.id)
   return write(tx, deployment, { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE })
 }
 
@@ -258,7 +254,7 @@ export const freeToLease = (scope: Scope, max: number, refused: readonly StepKin
     ORDER BY d.lease_token, d.created_at, d.id LIMIT ${max} ${toChangeOrSkip('d')}
   )`
 
-/** The UPDATE that renews the leases of `free` (with `idle` and `health`), without RETURNING. */
+/** The UPDATE that renews the leases of `free`, without RETURNING. */
 export const renewHeld = (seconds: number) => Prisma.sql`
   UPDATE deployments d
   SET lease_expires_at = ${leaseEnd(seconds)},
@@ -267,11 +263,6 @@ export const renewHeld = (seconds: number) => Prisma.sql`
                     WHEN d.health - 'observedAt' = a.health THEN d.health
                     ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
   FROM requested a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
-
-/** A value for RETURNING of a renewal. It notifies waiting calls if the renewal changed something visible. */
-export const hintOfRenewal = Prisma.sql`
-  CASE WHEN (d.idle, d.health) IS DISTINCT FROM (free.idle, free.health)
-       THEN pg_notify(${CHANGE_CHANNEL}, d.id::text)::text END AS hint`
 
 /** The UPDATE without RETURNING that raises the fencing token of a held claim above `seen`. */
 export const raiseHeld = (scope: Scope, claim: HeldClaim, seen: string) => Prisma.sql`

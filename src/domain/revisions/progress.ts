@@ -1,6 +1,5 @@
 /** Stores what workers say that their revisions wait for, within the statement that renews their leases. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { CHANGE_CHANNEL } from '../concurrency/change-watch.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 
 /**
@@ -16,5 +15,4 @@ export const progressOfRevisions = Prisma.sql`
     FROM progress t JOIN unlocked USING (id)
     WHERE r.id = t.id AND r.status IN ('CREATING', 'BUILDING', 'DEPLOYING')
       AND (r.reason, r.status_message) IS DISTINCT FROM (t.reason, t.message)
-    RETURNING pg_notify(${CHANGE_CHANNEL}, r.deployment_id::text)::text AS hint
   )`

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Prisma, type Revision } from '../../generated/prisma/client.ts'
 import { type Batch, createBatcher } from '../../platform/async/batcher.ts'
-import { readAt } from '../cache-version/read-at.ts'
+import { readAt } from '../change-feed/version.ts'
 import { NotFoundError } from '../errors/errors.ts'
 import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../paging/paging.ts'
 import { type Total, totalsOf } from '../paging/total.ts'
@@ -14,7 +14,7 @@ import { versionOf } from '../query-engine/statement.ts'
 import { checkOnly } from '../sql/statements.ts'
 import { liveDeployment, requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { hasEnded, waitUntil } from '../transaction/wait.ts'
+import { waitUntil } from '../transaction/wait.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../values/shapes.ts'
 
@@ -33,10 +33,9 @@ export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<R
   const { deployment_id: deploymentId, revision_id: revisionId } = path
   return waitUntil<Revision>(ctx, {
     seconds: query.wait,
-    scope: { deploymentId, revisionId },
+    scope: { deploymentId, revisionId, withoutEvent: raw.isNews !== undefined },
     key: `revision ${deploymentId} ${revisionId}`,
     read: () => readRevision(ctx, deploymentId, revisionId),
-    wakes: raw.isNews ? () => true : hasEnded,
     done: raw.isNews ?? (({ status }) => isTerminal(status)),
   })
 }

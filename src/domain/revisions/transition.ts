@@ -85,7 +85,6 @@ export function explainWait(
 ): void {
   const { reason, message } = explanation ?? NO_EXPLANATION
   if (revision.reason === reason && revision.statusMessage === message) return
-  tx.hint(revision.deploymentId, revision.id)
   tx.unit.update('revision', revision.id, {
     reason,
     statusMessage: message,

@@ -10,7 +10,7 @@ import type { Notifier } from '../../platform/async/notifier.ts'
 import type { Overload } from '../../platform/async/overload.ts'
 import { backoff, type RetryOptions, retry } from '../../platform/async/retry.ts'
 import type { Log } from '../../platform/log/log.ts'
-import { CHANGE_CHANNEL, type ChangeSource } from '../concurrency/change-watch.ts'
+import type { ChangeSource } from '../concurrency/change-watch.ts'
 import type { ConcurrencyLimits } from '../concurrency/concurrency-limit.ts'
 import type { WriteQueue } from '../concurrency/write-queue.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
@@ -93,6 +93,8 @@ export interface Core {
   transact: Transact
   /** sends NOTIFY to all servers after a commit: `channel payload`. A hint, which may get lost */
   wake(notices: Iterable<string>): void
+  /** adds committed changes of deployments to the change feed soon; absent: another server or the next poll does */
+  announce?(): void
   /** renews leases, on connections that are reserved for this */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** batches work into shared transactions; absent: no batching */
@@ -180,8 +182,6 @@ export interface Tx {
   ended(step: EndedStep): void
   /** wakes waiting workers of this scope after the commit: a listener's id, null for the built-in worker, or `buildersOf` */
   wakeWorkers(listenerId: string | null): void
-  /** announces a visible change of a deployment or revision; not needed if the transaction emits an event about it */
-  hint(deploymentId: string, revisionId?: string): void
 }
 
 /** NOTIFY channel of OAuth. Payload: the id of an authorization or a token that has changed. */
@@ -242,7 +242,6 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
     })
     const said: (NewEvent | (() => NewEvent | null))[] = []
     const ended: EndedStep[] = []
-    const hints: { deploymentId: string; revisionId: string | undefined }[] = []
     await guard?.open(query)
     const result = await work({
       sql,
@@ -252,21 +251,12 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
       emit: (event) => said.push(event),
       ended: (step) => ended.push(step),
       wakeWorkers: (listenerId) => wakes.add(`${WORK_CHANNEL} ${listenerId ?? ''}`),
-      hint: (deploymentId, revisionId) => hints.push({ deploymentId, revisionId }),
     })
     await unit.flush()
     const events = said.flatMap((event) => (typeof event === 'function' ? (event() ?? []) : event))
-    const untold = new Set<string>()
-    for (const { deploymentId, revisionId } of hints) {
-      const isTold = (event: NewEvent) =>
-        event.deploymentId === deploymentId && (revisionId === undefined || event.revisionId === revisionId)
-      if (!events.some(isTold)) untold.add(deploymentId)
-    }
     await guard?.close(connection.write)
     for (const { workspaceId } of events) wakes.add(`${EVENT_CHANNEL} ${workspaceId}`)
-    // no reader polls for these, so they are notified with the commit
-    const notices = [...untold].map((id) => `${CHANGE_CHANNEL} ${id}`)
-    done = { result, appended: await appendEvents(connection.write, events, notices), ended }
+    done = { result, appended: await appendEvents(connection.write, events), ended }
     return done
   }
   const { result, appended, ended } = await core.transact(open).catch(async (error) => {
@@ -275,6 +265,7 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
     throw error
   })
   core.wake(wakes)
+  core.announce?.()
   guard?.committed()
   logEvents(core.log, appended)
   core.observer?.appended(appended)

@@ -1,23 +1,19 @@
 /** Long polls (docs/api-rules.md#waiting). They read once, and again after an event; equal polls share a read. */
 import { backoff, sleep } from '../../platform/async/retry.ts'
 import { AbortScope } from '../../platform/async/time-limit.ts'
-import type { Change, ChangeScope, ChangeSource } from '../concurrency/change-watch.ts'
+import type { ChangeScope, ChangeSource } from '../concurrency/change-watch.ts'
 import { takeSlot } from '../concurrency/concurrency-limit.ts'
 import { databaseFailure } from '../errors/database-error.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import type { RequestContext } from './context.ts'
 
-/** Whether the change ended a revision's work. */
-export const hasEnded = ({ toStatus }: Change): boolean => toStatus !== null && isTerminal(toStatus)
-
 export interface Wait<T> {
   seconds: number // 0 to 60
+  /** whose changes to read after: all of them `withoutEvent`, otherwise only the end of a revision's work */
   scope: ChangeScope
   /** names the result of `read` within the workspace, for any caller */
   key: string
   read(): Promise<T>
-  /** whether to read again after this change; if in doubt, true */
-  wakes(change: Change): boolean
   done(found: T): boolean
 }
 
@@ -59,8 +55,8 @@ async function poll<T>(
   over.limit(wait.seconds * 1000)
   // watch before the first read, so no change is missed
   const watch = changes.watch(workspaceId, wait.scope, {
-    onChange(change) {
-      if (!wait.wakes(change)) return
+    onChange(toStatus) {
+      if (!wait.scope.withoutEvent && (toStatus === null || !isTerminal(toStatus))) return
       due = true
       wake()
     },

@@ -51,7 +51,6 @@ export async function ours(folder: string): Promise<Streaming> {
       await appendEvents(
         async (statement, values) => (await postgres.pool.query({ ...statement, values: [...values] })).rows,
         [{ ...event, message }],
-        [],
       )
       await postgres.pool.query('SELECT pg_notify($1, $2)', [EVENT_CHANNEL, event.workspaceId])
     },

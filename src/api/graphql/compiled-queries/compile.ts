@@ -9,7 +9,7 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql'
-import { withoutLastSeen } from '../../../domain/cache-version/version.ts'
+import { withoutLastSeen } from '../../../domain/change-feed/version.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { Compilation, conditionVariables, NotCompilable, type Variables } from './compilation.ts'
 import { rootReader } from './root-fields.ts'
@@ -18,7 +18,7 @@ import { constantWriter, type Execution } from './value-writers.ts'
 export interface CompiledAnswer {
   /** JSON of `data` */
   data: string
-  /** version that the answer was read at (domain/cache-version/version.ts); null: unknown, so the answer is not cached */
+  /** version that the answer was read at (domain/change-feed/version.ts); null: unknown, so the answer is not cached */
   version: string | null
   /** when the answer may change without a write; null: never */
   expiresAt: Date | null

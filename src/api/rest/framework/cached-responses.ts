@@ -1,12 +1,12 @@
 /** GETs that are answered from the response cache (api/response-cache) while nothing has changed. See README.md. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { versionReadAt } from '../../../domain/cache-version/read-at.ts'
+import { versionReadAt } from '../../../domain/change-feed/version.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import type { FreshResponse, ResponseCache } from '../../response-cache/response-cache.ts'
 import { type Conditions, noneMatch, represent, sendTagged } from './conditional-requests.ts'
 
-/** Cache rules of an operation. Every write to what it shows must raise the version (domain/cache-version). */
+/** Cache rules of an operation. Every write to what it shows must raise the version (domain/change-feed). */
 export interface Cacheable {
   /** query parameters, `wait` for example, that exclude a request from the cache */
   exceptWithQuery?: readonly string[]
