@@ -133,7 +133,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/limits', `${BASE} domain/concurrency domain/transaction domain/keys platform/async`],
   [
     'api/auth',
-    `${BASE} domain/values domain/concurrency domain/transaction domain/keys domain/sessions api/limits platform/log`,
+    `${BASE} domain/values domain/concurrency domain/transaction domain/keys domain/sessions api/limits platform/async platform/log`,
   ],
   [
     'api/realtime',

@@ -132,7 +132,15 @@ test('no stream ends while the database is unavailable, and a revocation from th
     const unanswered = new Promise<void>((resolve) => {
       failed = resolve
     })
-    const watching = watch({ queries: database.health, log: { ...silent, warn: () => failed() } })
+    const watching = watch({
+      queries: {
+        query: <Row extends object>(sql: string, values: unknown[]) =>
+          database.health.query<Row>(sql, values).catch((error) => {
+            failed()
+            throw error
+          }),
+      },
+    })
     let over = false
     const ended = endOf(watching, one).finally(() => {
       over = true

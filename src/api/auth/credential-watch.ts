@@ -2,10 +2,11 @@
  * Ends streams and waits when the credential that opened them ends. One statement every 2 s checks all keys and sessions,
  * and a NOTIFY of a revocation ends them immediately. See README.md.
  */
-
+import { databaseFailure } from '../../domain/errors/database-error.ts'
 import { UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { type ActiveCredential, activeCredentials, type Queries } from '../../domain/keys/identity.ts'
 import type { Caller, CredentialWatch } from '../../domain/transaction/access.ts'
+import { type Job, startJobs } from '../../platform/async/jobs.ts'
 import type { Log } from '../../platform/log/log.ts'
 
 export interface WatchOptions {
@@ -27,8 +28,6 @@ export interface ControlledCredentialWatch extends CredentialWatch {
 }
 
 const CHECK_INTERVAL_MS = 2_000
-/** Minimum pause after a slow check. */
-const MIN_PAUSE_MS = 200
 
 /** One credential in one workspace with one set of rights, and the listeners to notify of its end. */
 interface Watched {
@@ -42,18 +41,12 @@ export function createCredentialWatch({
   log,
   intervalMs = CHECK_INTERVAL_MS,
 }: WatchOptions): ControlledCredentialWatch {
-  const keys = new Map<string, Watched>()
-  const jwts = new Map<string, Watched>()
-  let timer: NodeJS.Timeout | null = null
-  let isChecking = false
-  let recheck = false
-  let isDatabaseDown = false
-  let stopped = false
+  const watched = new Map<string, Watched>()
 
-  function end(among: Map<string, Watched>, name: string, message: string): void {
-    const ended = among.get(name)
+  function end(name: string, message: string): void {
+    const ended = watched.get(name)
     if (!ended) return
-    among.delete(name)
+    watched.delete(name)
     for (const tell of ended.listeners)
       try {
         tell(new UnauthenticatedError(message))
@@ -62,90 +55,55 @@ export function createCredentialWatch({
       }
   }
 
-  async function check(): Promise<void> {
-    recheck = true
-    if (isChecking || stopped) return
-    isChecking = true
-    if (timer) clearTimeout(timer)
-    const began = performance.now()
-    while (recheck && !stopped) {
-      recheck = false
-      endExpired()
-      await endRevoked()
-    }
-    isChecking = false
-    timer = null
-    schedule(Math.max(MIN_PAUSE_MS, intervalMs - (performance.now() - began)))
-  }
-
-  function schedule(ms: number): void {
-    if (timer || isChecking || stopped || keys.size + jwts.size === 0) return
-    timer = setTimeout(() => void check(), ms)
-  }
-
-  function endExpired(): void {
+  async function round(): Promise<void> {
     const now = clock()
-    for (const [name, { caller }] of jwts)
-      if (caller.credential?.kind === 'jwt' && caller.credential.endsAt <= now)
-        end(jwts, name, 'The token has expired.')
-  }
-
-  async function endRevoked(): Promise<void> {
+    for (const [name, { caller }] of watched)
+      if (caller.credential?.kind === 'jwt' && caller.credential.endsAt <= now) end(name, 'The token has expired.')
     // credentials added during the query wait for the next check
-    const watched = [...keys]
-    if (watched.length === 0) return
-    const pairs = watched.map(([, { caller }]) => ({
+    const stored = [...watched].filter(([, { caller }]) => caller.credential?.kind !== 'jwt')
+    if (stored.length === 0) return
+    const pairs = stored.map(([, { caller }]) => ({
       credentialId: credentialId(caller),
       workspaceId: caller.workspace.id,
     }))
-    const holding = await activeCredentials(queries, pairs).catch((error) => {
-      if (!isDatabaseDown)
-        log.warn(
-          { err: error },
-          'the database did not answer, so credentials could not be checked; open streams continue',
-        )
-      isDatabaseDown = true
-      return null
-    })
-    if (!holding || stopped) return
-    isDatabaseDown = false
-    const rights = new Map(holding.map((one) => [`${one.credentialId} ${one.workspaceId}`, one.rights]))
-    for (const [name, one] of watched)
-      if (keys.get(name) === one && !hasSameRights(one.caller, rights))
-        end(keys, name, isSession(one.caller) ? SESSION_ENDED : KEY_ENDED)
+    const active = await activeCredentials(queries, pairs)
+    const rights = new Map(active.map((one) => [`${one.credentialId} ${one.workspaceId}`, one.rights]))
+    for (const [name, one] of stored)
+      if (watched.get(name) === one && !hasSameRights(one.caller, rights))
+        end(name, isSession(one.caller) ? SESSION_ENDED : KEY_ENDED)
   }
+
+  // open streams continue while the database is unavailable
+  const isOutage = (error: unknown) => databaseFailure(error) === 'lost'
+  const job: Job = { name: 'check of open credentials', intervalSeconds: intervalMs / 1000, woken: true, round }
+  const jobs = startJobs(log, [job], isOutage)
 
   return {
     watch(caller, onEnded) {
-      const { credential } = caller
-      if (!credential || stopped) return () => {}
-      const among = credential.kind === 'jwt' ? jwts : keys
+      if (!caller.credential) return () => {}
       const name = watchKey(caller)
-      const one = among.get(name) ?? { caller, listeners: new Set() }
-      among.set(name, one)
+      const one = watched.get(name) ?? { caller, listeners: new Set() }
+      watched.set(name, one)
       // wrapped, because the same function may be registered twice
       const listener = (error: UnauthenticatedError) => onEnded(error)
       one.listeners.add(listener)
-      schedule(intervalMs)
       return () => {
         one.listeners.delete(listener)
-        if (one.listeners.size === 0 && among.get(name) === one) among.delete(name)
+        if (one.listeners.size === 0 && watched.get(name) === one) watched.delete(name)
       }
     },
     revoked(id) {
-      for (const [name, { caller }] of keys) {
+      for (const [name, { caller }] of watched) {
         const { credential } = caller
         if (credential?.kind === 'session') {
-          if (credential.sessionId === id || credential.keyId === id) end(keys, name, SESSION_ENDED)
-        } else if (caller.actor.subject === id) end(keys, name, 'The API key was revoked.')
+          if (credential.sessionId === id || credential.keyId === id) end(name, SESSION_ENDED)
+        } else if (credential?.kind === 'key' && caller.actor.subject === id) end(name, 'The API key was revoked.')
       }
     },
-    checkNow: () => void check(),
+    checkNow: jobs.wake,
     stop() {
-      stopped = true
-      if (timer) clearTimeout(timer)
-      keys.clear()
-      jwts.clear()
+      void jobs.stop()
+      watched.clear()
     },
   }
 }
