@@ -108,7 +108,7 @@ async function assemble(
   })
 
   const credentialCache = createCredentialCache(core)
-  const credentials = createCredentialWatch({ queries: database.health, clock: core.clock, log })
+  const credentials = createCredentialWatch({ queries: database.pools.health, clock: core.clock, log })
   core.credentials = credentials
   const keys = {
     revoked(id: string) {

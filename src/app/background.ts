@@ -76,7 +76,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   // only this server's commits: other servers announce theirs
   core.announce = () => changeJobs.wake()
   // background work has a separate pool, so neither it nor requests wait for the other
-  const own: Core = { ...core, db: database.worker, query: database.workerQuery, transact: database.workerTransact }
+  const own: Core = { ...core, ...database.background }
   const gitProviderJobs = startJobs(log, gitProviderJobsOf(own), isOutage)
   const changeJobs = startJobs(log, changeJobsOf({ ...own, query: database.look }), isOutage)
   const listening = await new Promise<Listening>((resolve) => {

@@ -79,9 +79,7 @@ export async function createCore(config: Config, log: Logger, options: CoreOptio
     const publicUrl = () => publicUrlOf(config)
     const tarballs = await createStorage({ config, keyring, publicUrl: () => core.publicUrl() })
     const core: Core = {
-      db: database.prisma,
-      query: database.query,
-      transact: database.transact,
+      ...database.requests,
       wake: database.wake,
       renew: database.renew,
       gather: createBatcher(),

@@ -24,7 +24,7 @@ const silent = { info: () => {}, warn: () => {}, error: () => {} }
 function watch(options: Partial<WatchOptions> = {}): ControlledCredentialWatch {
   const { database, core } = app.app
   const made = createCredentialWatch({
-    queries: database.health,
+    queries: database.pools.health,
     clock: core.clock,
     log: silent,
     intervalMs: 20,
@@ -79,7 +79,7 @@ test('an organization’s key is checked for each workspace', async () => {
 test('each key is checked once for all its streams, all keys in one statement, and none when nothing is watched', async () => {
   const asked: unknown[][][] = []
   const looked = new EventTarget()
-  const { health } = app.app.database
+  const { health } = app.app.database.pools
   const watching = watch({
     intervalMs: 3_600_000,
     queries: {
@@ -135,7 +135,7 @@ test('no stream ends while the database is unavailable, and a revocation from th
     const watching = watch({
       queries: {
         query: <Row extends object>(sql: string, values: unknown[]) =>
-          database.health.query<Row>(sql, values).catch((error) => {
+          database.pools.health.query<Row>(sql, values).catch((error) => {
             failed()
             throw error
           }),

@@ -53,18 +53,18 @@ test('a connection keeps the 100 most recently used prepared statements and prep
   const own = connectDatabase({ url: database.url, poolSize: 1 })
   try {
     const ask = (i: number) =>
-      own.query<{ value: number }>({ name: `s${i}`, text: `SELECT ${i} + $1::int AS value` }, [1])
+      own.requests.query<{ value: number }>({ name: `s${i}`, text: `SELECT ${i} + $1::int AS value` }, [1])
     for (let i = 0; i < 150; i++) {
       expect(await ask(i)).toEqual([{ value: i + 1 }])
       expect(await ask(0)).toEqual([{ value: 1 }])
     }
-    const { rows } = await own.pool.query('SELECT name FROM pg_prepared_statements')
+    const { rows } = await own.pools.api.query('SELECT name FROM pg_prepared_statements')
     const names = rows.map(({ name }) => name)
     expect(names).toHaveLength(100)
     expect(names).toEqual(expect.arrayContaining(['s0', 's149']))
     expect(names).not.toContain('s1')
     expect(await ask(1)).toEqual([{ value: 2 }])
-    await expect(own.query({ name: 'wrong', text: 'SELECT 1 / 0' }, [])).rejects.toThrow()
+    await expect(own.requests.query({ name: 'wrong', text: 'SELECT 1 / 0' }, [])).rejects.toThrow()
     for (let i = 200; i < 310; i++) expect(await ask(i)).toEqual([{ value: i + 1 }])
   } finally {
     await own.close()
@@ -73,7 +73,7 @@ test('a connection keeps the 100 most recently used prepared statements and prep
 
 test('statements are counted as Postgres receives them, without transaction control', async () => {
   const statements = await countStatements(db, () =>
-    db.prisma.$transaction(async (tx) => {
+    db.requests.db.$transaction(async (tx) => {
       await tx.$queryRaw`SELECT 1 AS one`
       await tx.organization.count()
     }),
@@ -87,22 +87,22 @@ test('fifty transactions that queue for two connections all complete', async () 
   const name = 'Queue'
   await Promise.all(
     Array.from({ length: 50 }, () =>
-      db.prisma.$transaction(async (tx) => {
+      db.requests.db.$transaction(async (tx) => {
         await tx.organization.create({ data: { name, plan: 'plus' } })
       }),
     ),
   )
-  expect(await db.prisma.organization.count({ where: { name } })).toBe(50)
+  expect(await db.requests.db.organization.count({ where: { name } })).toBe(50)
 })
 
 test('connections closed by Postgres, idle or in a transaction, are replaced, and the process survives', async () => {
-  await db.prisma.organization.count()
+  await db.requests.db.organization.count()
   await terminateAll()
-  const broken = db.prisma.$transaction(async (tx) => {
+  const broken = db.requests.db.$transaction(async (tx) => {
     await tx.organization.create({ data: { name: 'Broken', plan: 'plus' } })
     await terminateAll()
     await tx.organization.count()
   })
   await expect(broken).rejects.toThrow()
-  expect(await db.prisma.organization.count({ where: { name: 'Broken' } })).toBe(0)
+  expect(await db.requests.db.organization.count({ where: { name: 'Broken' } })).toBe(0)
 })

@@ -171,7 +171,7 @@ describe('a program that took the port of a Postgres without a socket gets neith
       refused,
     )
     const database = connectDatabase({ url: server.url, poolSize: 1 })
-    await expect(database.pool.query(secret)).rejects.toThrow(refused)
+    await expect(database.pools.api.query(secret)).rejects.toThrow(refused)
     await database.close()
     await expect(
       createDatabaseAdmin(server.url).run(new AbortController().signal, async (query) => void (await query(secret))),

@@ -36,7 +36,7 @@ test('notices that arrive during a send go out together, each once, with or with
   let statements = 0
   const counting: Database['query'] = (statement, values) => {
     statements++
-    return db.query(statement, values)
+    return db.requests.query(statement, values)
   }
   const wakeUps = createWakeUps(counting)
   for (let i = 0; i < 100; i++) wakeUps.send([`wakes ${i % 10}`, 'wakes '])
@@ -61,7 +61,7 @@ test('an unavailable database loses wake-ups with one log line, and later wake-u
   let away = true
   const told: unknown[] = []
   const query: Database['query'] = (statement, values) =>
-    away ? Promise.reject(new Error('away')) : db.query(statement, values)
+    away ? Promise.reject(new Error('away')) : db.requests.query(statement, values)
   const wakeUps = createWakeUps(query, { ...quiet, warn: (about) => told.push(about) })
   wakeUps.send(['later lost'])
   await expect.poll(() => told.length, { timeout: 10_000 }).toBe(1)

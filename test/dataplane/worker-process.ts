@@ -19,9 +19,7 @@ const log = pino({ level: 'silent' })
 const keyring = new KeyRing([['test', Buffer.alloc(32, 1)]])
 const database = connectDatabase({ url: options.adminUrl, poolSize: 5 })
 const core: Core = {
-  db: database.prisma,
-  query: database.workerQuery,
-  transact: database.transact,
+  ...database.requests,
   wake: database.wake,
   renew: database.renew,
   deploymentQueue: createWriteQueue(),

@@ -49,7 +49,7 @@ test('a page has the rows between its cursors, in each order, direction and posi
           ORDER BY ${orderSql(order, backward)} LIMIT 7`
         const between = all.slice(after + 1, Math.max(before, 0)).map(({ id }) => ({ id }))
         const expected = backward ? between.reverse().slice(0, 7) : between.slice(0, 7)
-        expect((await domain.database.pool.query(text, values)).rows).toEqual(expected)
+        expect((await domain.database.pools.api.query(text, values)).rows).toEqual(expected)
       }
   }
 })

@@ -90,7 +90,7 @@ async function pageOf(from: Prisma.Sql, order: DeploymentOrder, { last }: Window
   const { text, values } = Prisma.sql`
     SELECT d.id, d.attention, d.name, d.created_at AS "createdAt", d.updated_at AS "updatedAt"
     FROM ${from} ORDER BY ${orderSql(order, backward)} LIMIT 21`
-  const { rows } = await domain.database.pool.query<Row>(text, values)
+  const { rows } = await domain.database.pools.api.query<Row>(text, values)
   return backward ? rows.slice(0, 20).reverse() : rows.slice(0, 20)
 }
 

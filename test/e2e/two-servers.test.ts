@@ -76,7 +76,7 @@ async function create(name: string) {
 /** Kills the holder of the deployment as soon as there is one. Returns which server it was. */
 async function killHolder(deploymentId: string): Promise<number> {
   for (;;) {
-    const { leaseHolder } = await db.prisma.deployment.findUniqueOrThrow({ where: { id: deploymentId } })
+    const { leaseHolder } = await db.requests.db.deployment.findUniqueOrThrow({ where: { id: deploymentId } })
     const index = servers.findIndex((server) => server && leaseHolder?.split(':')[1] === String(server.child.pid))
     if (index === -1) continue
     const victim = servers[index]!
@@ -100,8 +100,8 @@ async function answer(deploymentId: string): Promise<string> {
 }
 
 async function checkLog(deploymentId: string, follower: Follower) {
-  const workspace = await db.prisma.workspace.findFirstOrThrow()
-  const log = await db.prisma.event.findMany({ where: { workspaceId: workspace.id }, orderBy: { sequence: 'asc' } })
+  const workspace = await db.requests.db.workspace.findFirstOrThrow()
+  const log = await db.requests.db.event.findMany({ where: { workspaceId: workspace.id }, orderBy: { sequence: 'asc' } })
   expect(log.map((event) => Number(event.sequence))).toEqual(log.map((_, i) => i + 1))
   // the subscriber, across the kill: a snapshot, then every change, none doubled and none missing
   const told = log
@@ -111,7 +111,7 @@ async function checkLog(deploymentId: string, follower: Follower) {
   expect(told.slice(-heard.length)).toEqual(heard)
   expect(follower.events.slice(1).every((event) => event.from !== null)).toBe(true)
   expect(new Set(follower.events.map((event) => event.cursor)).size).toBe(follower.events.length)
-  const steps = await db.prisma.step.findMany({ where: { deploymentId } })
+  const steps = await db.requests.db.step.findMany({ where: { deploymentId } })
   expect(steps.map((step) => [step.kind, step.outcome])).toEqual(
     expect.arrayContaining([
       ['PROVISION', 'succeeded'],

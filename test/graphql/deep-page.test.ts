@@ -47,7 +47,7 @@ async function cursorAt(place: number): Promise<string> {
 
 /** The statements sent to Postgres while `work` runs. */
 async function sentDuring(work: () => Promise<unknown>): Promise<pg.QueryConfig[]> {
-  const { pool } = app.app.database
+  const { api: pool } = app.app.database.pools
   const sent: pg.QueryConfig[] = []
   const original = pool.query
   const observed = (...args: [pg.QueryConfig]) => {

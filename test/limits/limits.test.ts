@@ -108,7 +108,7 @@ describe('unknown keys', () => {
     const guess = (i: number) => app.rest('GET', LIST, { key: `cpk_guess_${i}` })
     for (let i = 0; i < 3; i++) expect((await guess(i)).status).toBe(401)
     let lookUps = 0
-    app.app.database.pool.on('acquire', () => lookUps++)
+    app.app.database.pools.api.on('acquire', () => lookUps++)
     const refused = await guess(4)
     expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([429, 'RATE_LIMITED', '1'])
     expect(refused.headers.get('ratelimit')).toMatch(/^"address";r=0/)

@@ -163,7 +163,7 @@ describe('before the request to the provider', () => {
     // cuts the connection after the lease is written, before the response is read
     const taken: pg.PoolClient[] = []
     const last = (client: pg.PoolClient) => void taken.push(client)
-    database.pool.on('acquire', last)
+    database.pools.api.on('acquire', last)
     const unheard = database.onQuery((sql) => {
       if (!/SET refresh_id = \$/.test(sql)) return
       unheard()
@@ -175,7 +175,7 @@ describe('before the request to the provider', () => {
         .then(() => stream.destroy())
     })
     await expect(begin(connected)).rejects.toThrow()
-    database.pool.off('acquire', last)
+    database.pools.api.off('acquire', last)
     await expect.poll(async () => (await tokenRow(app, connected)).refreshId).toBeNull()
     expect(sentRefreshTokens(rotating)).toEqual([])
     expect((await requestAccessToken(app, connected)).status).toBe(200)

@@ -52,11 +52,11 @@ type Relay = ReturnType<typeof relayWith>
 function server({ poolSize = 2, log = domain.core.log, ...options }: ServerOptions = {}) {
   const database = connectDatabase({ url: domain.url, poolSize })
   cleanups.push(() => database.close())
-  const relay = relayWith({ ...options, core: { db: database.prisma, log, clock: domain.core.clock } })
+  const relay = relayWith({ ...options, core: { db: database.requests.db, log, clock: domain.core.clock } })
   return {
     database,
     relay,
-    as: (who: RequestContext) => ({ ...who, db: database.prisma, transact: database.transact }),
+    as: (who: RequestContext) => ({ ...who, ...database.requests }),
   }
 }
 type ServerOptions = Pick<RelayOptions, 'pollEvery' | 'capacity'> & { listenUrl?: string; poolSize?: number; log?: Log }
@@ -215,7 +215,7 @@ describe('Without notifications', () => {
     const log = { info: keep, warn: keep, error: keep }
     const { database, relay } = server({ poolSize: 1, pollEvery: 20, log })
     const stream = await subscribe(relay)
-    const { rows } = await database.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    const { rows } = await database.pools.api.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
     const { pathname } = new URL(domain.url)
     await asAdmin(deaf(), async (admin) => {
       await admin.query(`ALTER DATABASE ${pathname.slice(1)} ALLOW_CONNECTIONS false`)

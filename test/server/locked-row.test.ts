@@ -20,9 +20,7 @@ beforeAll(async () => {
   app = await testApp({ settings: { DATABASE_QUERY_SECONDS: '4' } })
   const own: Core = {
     ...app.app.core,
-    db: app.app.database.worker,
-    query: app.app.database.workerQuery,
-    transact: app.app.database.workerTransact,
+    ...app.app.database.background,
   }
   plane = localControlPlane(own)
   for (const name of ['locked', 'free', 'other']) await app.rest('POST', '/v2/deployments', { body: body(name) })
@@ -114,7 +112,7 @@ test('writers beyond a deployment’s queue limit are refused immediately, witho
   await hung.query('SELECT 1 FROM deployments WHERE id = $1 FOR UPDATE', [locked])
   const writers = Array.from({ length: 135 }, (_, index) => patch(locked, `x${index}`))
   expect(outcome(await Promise.race(writers))).toBe('503 UNAVAILABLE true')
-  expect(app.app.database.pool.totalCount - app.app.database.pool.idleCount).toBeLessThanOrEqual(2)
+  expect(app.app.database.pools.api.totalCount - app.app.database.pools.api.idleCount).toBeLessThanOrEqual(2)
   await hung.query('ROLLBACK')
   const answers = (await Promise.all(writers)).map(outcome)
   expect(answers.filter((answer) => answer === 'written').length).toBeGreaterThan(20)
@@ -132,7 +130,7 @@ test('writers that wait for one workspace’s event log leave connections for re
   )
   const [, free] = claims.map(({ deployment }) => deployment.id) as [string, string]
   // all of them now hold their share of the pool
-  await vi.waitUntil(() => app.app.database.pool.totalCount - app.app.database.pool.idleCount >= 5, {
+  await vi.waitUntil(() => app.app.database.pools.api.totalCount - app.app.database.pools.api.idleCount >= 5, {
     timeout: 15_000,
   })
   expect((await app.rest('GET', `/v2/deployments/${free}`)).status).toBe(200)

@@ -52,8 +52,8 @@ describe('a log line', () => {
 
 test('an invalid database call is logged without its values', async () => {
   const database = await testDatabase()
-  const { prisma, close } = connectDatabase({ url: database.url, poolSize: 2 })
-  const wrong = prisma.apiKey.create({ data: { name: 'canary', hash: 'canary' } as never })
+  const { requests, close } = connectDatabase({ url: database.url, poolSize: 2 })
+  const wrong = requests.db.apiKey.create({ data: { name: 'canary', hash: 'canary' } as never })
   const line = await wrong.catch((error: unknown) => logged({ err: error }))
   expect(line).toContain('is missing')
   expect(line).not.toContain('canary')

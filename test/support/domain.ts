@@ -55,9 +55,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
   const keyring = new KeyRing([['test', randomBytes(32)]])
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-domain-'))
   const core: Core = {
-    db: database.prisma,
-    query: database.query,
-    transact: database.transact,
+    ...database.requests,
     wake: database.wake,
     renew: database.renew,
     gather: createBatcher(),

@@ -32,7 +32,7 @@ export function registerGauges(register: Registry, { database, overload, slots, 
     })
 
   // null: the query failed or exceeded the time limits of its pool
-  const queue = cached(() => readQueueState(database.health).catch(() => null))
+  const queue = cached(() => readQueueState(database.pools.health).catch(() => null))
   const queueGauge = (name: string, help: string, value: (found: QueueState) => number) =>
     gauge(name, help, [], async (it) => {
       const found = await queue()

@@ -11,32 +11,30 @@ import { withLazyCompiler } from './prisma-compiler.ts'
 import { JoiningAdapter, type Query, type Statement, type Transact, transactOn } from './transaction.ts'
 import { createWakeUps } from './wake-ups.ts'
 
-export interface Database {
-  /** for requests */
-  prisma: PrismaClient
-  /** for hot reads of requests, from the pool of `prisma` */
+/** Ways to run statements on the connections of one pool, as the domain's Core has them. */
+interface Access {
+  db: PrismaClient
+  /** for hot reads */
   query: Query
-  /** for writes of requests, from the pool of `prisma` */
+  /** for writes */
   transact: Transact
+}
+
+export interface Database {
+  requests: Access
   /** for the server's background work: worker, sweeps, jobs */
-  worker: PrismaClient
-  /** like `query`, from the worker's pool */
-  workerQuery: Query
-  /** like `transact`, from the worker's pool */
-  workerTransact: Transact
+  background: Access
   /** only for renewing leases, one short statement that must not wait for other work */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** Sends NOTIFY after a commit (wake-ups.ts). `onQuery` does not report it, because it belongs to no single request. */
   wake(notices: Iterable<string>): void
   /** for short periodic reads, from the wake-up pool; `onQuery` does not report them */
   look: Query
-  pool: pg.Pool
-  /** pool for health checks and the key watch, which must not wait for requests */
-  health: pg.Pool
   /** whether the database answers, within the limits of the `health` pool */
   answers(): Promise<boolean>
   /** One round trip. Rejects while the database is unavailable. `onQuery` does not report it. */
-  roundTrip(): Promise<void>
+  roundTrip(): Promise<unknown>
+  /** `health`: for health checks and the key watch, which must not wait for requests */
   pools: Readonly<Record<'api' | 'worker' | 'renewal' | 'health' | 'wakes', pg.Pool>>
   /**
    * Calls `listener` with each statement's text as it is sent, including `BEGIN` and `COMMIT`, but without wake-ups.
@@ -122,11 +120,7 @@ export function connectDatabase({
         idleTimeoutMillis,
         application_name: name,
       },
-      {
-        limit: limits.statement + ANSWER_GRACE_MS,
-        outage,
-        onStatement,
-      },
+      { limit: limits.statement + ANSWER_GRACE_MS, outage, onStatement },
     )
   const pools = {
     api: open('pilothouse', poolSize, requests),
@@ -139,26 +133,21 @@ export function connectDatabase({
     wakes: open('pilothouse wakes', 1, HEALTH, set, 10_000, () => undefined),
   }
   const isPooled = pooled !== undefined
-  const wakeUps = createWakeUps(queryOn(pools.wakes, isPooled), log)
-  const prisma = client(pools.api, requests)
-  const worker = client(pools.worker, WORKER)
-  const transact = (pool: pg.Pool, prisma: PrismaClient, { transaction: limit }: Limits) =>
-    transactOn({ pool, prisma, limit, isPooled })
+  const look = queryOn(pools.wakes, isPooled)
+  const wakeUps = createWakeUps(look, log)
+  const access = (pool: pg.Pool, { connect, transaction: limit }: Limits): Access => {
+    // the pool's timeout fires first, because its error tells more
+    const transactionOptions = { maxWait: connect + ANSWER_GRACE_MS, timeout: limit }
+    const db = new PrismaClient({ ...withLazyCompiler, adapter: new JoiningAdapter(pool), transactionOptions })
+    return { db, query: queryOn(pool, isPooled), transact: transactOn({ pool, prisma: db, limit, isPooled }) }
+  }
+  const accesses = { requests: access(pools.api, requests), background: access(pools.worker, WORKER) }
   return {
-    prisma,
-    query: queryOn(pools.api, isPooled),
-    transact: transact(pools.api, prisma, requests),
-    worker,
-    workerQuery: queryOn(pools.worker, isPooled),
-    workerTransact: transact(pools.worker, worker, WORKER),
+    ...accesses,
     wake: wakeUps.send,
-    look: queryOn(pools.wakes, isPooled),
-    pool: pools.api,
-    health: pools.health,
+    look,
     pools,
-    async roundTrip() {
-      await pools.wakes.query('SELECT 1')
-    },
+    roundTrip: () => pools.wakes.query('SELECT 1'),
     answers: () =>
       pools.health.query('SELECT 1').then(
         () => true,
@@ -172,19 +161,10 @@ export function connectDatabase({
       return () => listeners.delete(listener)
     },
     async close() {
-      await Promise.all([prisma.$disconnect(), worker.$disconnect(), wakeUps.close()])
+      await Promise.all([...Object.values(accesses).map(({ db }) => db.$disconnect()), wakeUps.close()])
       await Promise.all(Object.values(pools).map((pool) => pool.end())) // Prisma does not close a pool that it was given
     },
   }
-}
-
-function client(pool: pg.Pool, { connect, transaction }: Limits): PrismaClient {
-  return new PrismaClient({
-    ...withLazyCompiler,
-    adapter: new JoiningAdapter(pool),
-    // the pool's timeout fires first, because its error tells more
-    transactionOptions: { maxWait: connect + ANSWER_GRACE_MS, timeout: transaction },
-  })
 }
 
 /**
