@@ -28,9 +28,9 @@ test('a time is read as it was stored, for any time zone and options in the URL'
   const berlin = connectDatabase({ url: url.toString(), poolSize: 1 })
   try {
     const createdAt = new Date('2026-07-01T12:00:00.123Z')
-    const { id } = await berlin.prisma.organization.create({ data: { name: 'Time', plan: 'plus', createdAt } })
-    expect((await berlin.prisma.organization.findUniqueOrThrow({ where: { id } })).createdAt).toEqual(createdAt)
-    const [row] = await berlin.prisma.$queryRaw<object[]>`
+    const { id } = await berlin.requests.db.organization.create({ data: { name: 'Time', plan: 'plus', createdAt } })
+    expect((await berlin.requests.db.organization.findUniqueOrThrow({ where: { id } })).createdAt).toEqual(createdAt)
+    const [row] = await berlin.requests.db.$queryRaw<object[]>`
       SELECT extract(epoch FROM created_at)::float8 * 1000 AS ms, current_setting('statement_timeout') AS timeout
         FROM organizations WHERE id = ${id}::uuid`
     expect(row).toEqual({ ms: createdAt.getTime(), timeout: '1234ms' })

@@ -7,9 +7,9 @@ import { queryUuid } from '../parsing/fields.ts'
 import { parse } from '../parsing/parse.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import type { ActorKind } from '../values/event-types.ts'
 import { readEventCursor, refuseExpired } from './cursor.ts'
-import { eventFilters, eventRange, eventTypes, filteredScope } from './page.ts'
+import { eventFilters, filteredScope } from './page.ts'
+import { readRange } from './range.ts'
 import { type EventScope, REMOVED_UNTIL, scopeSql } from './read.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
@@ -63,29 +63,18 @@ export async function countEvents(ctx: RequestContext, { by, ids }: EventSubject
   return totalsOf(ctx.db, ids, (id) => Prisma.sql`SELECT FROM events e WHERE ${own} AND e.${COLUMN[by]} = ${id}`)
 }
 
-/** The filter of REST, with GraphQL's names. */
-export interface EventFilter {
-  types?: readonly string[] | null
-  deployment_id?: string | null
-  revision_id?: string | null
-  actor_kinds?: readonly ActorKind[] | null
-  actor?: string | null
-  since?: Date | null
-  until?: Date | null
-}
-
+const { types, ...otherFilters } = eventFilters
 const filterInput = z.object({
-  query: z.object({ types: eventTypes, deployment_id: queryUuid, revision_id: queryUuid, ...eventFilters }),
+  query: z.object({ types, deployment_id: queryUuid, revision_id: queryUuid, ...otherFilters }),
 })
+
+/** The filter of REST, with GraphQL's names. */
+export type EventFilter = Partial<z.input<typeof filterInput>['query']>
 
 /** Throws ValidationError. */
 function scopeOf(filter: EventFilter): EventScope {
   const { query } = parse(filterInput, { query: filter })
-  return {
-    ...filteredScope(query),
-    ...(query.deployment_id !== undefined && { deploymentId: query.deployment_id }),
-    ...(query.revision_id !== undefined && { revisionId: query.revision_id }),
-  }
+  return { ...filteredScope(query), deploymentId: query.deployment_id, revisionId: query.revision_id }
 }
 
 /** A window of the workspace's events. One statement. Role: viewer. Throws ValidationError, NotFoundError. */
@@ -101,10 +90,10 @@ export async function windowEvents(
   const { after, before } = window
   const cursors = newestFirst ? { after: before, before: after } : { after, before }
   const names = newestFirst ? ({ after: 'before', before: 'after' } as const) : undefined
-  const { events, hasMore } = await eventRange(ctx, scope, cursors, {
+  const { events, hasMore } = await readRange(ctx, scope, cursors, {
     descending: newestFirst !== backward,
     take,
-    ...(names && { names }),
+    names,
   })
   return { rows: backward ? events.reverse() : events, hasMore, backward }
 }
