@@ -231,7 +231,7 @@ test('a call with a fresh token is one statement and records its use once a minu
   const quiet = await more()
   // without statements of background work
   const database = connectDatabase({ url: app.databaseUrl, poolSize: 2 })
-  const ctx = { ...(await app.context(quiet.key)), db: database.prisma, transact: database.transact }
+  const ctx = { ...(await app.context(quiet.key)), ...database.requests }
   const path = { agent_id: quiet.agentId, provider_id: quiet.provider.providerId }
   const call = () => countStatements(database, () => issueAccessToken(ctx, { path, body: { scopes: ['read'] } }))
   expect((await call()).filter((sql) => !/SET used_at/.test(sql))).toHaveLength(1)

@@ -1,18 +1,11 @@
 // The Prisma client as the server uses it: time zone, timeouts, robustness, and how statements are observed.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
-import { asAdmin, countStatements, type TestDatabase, testDatabase } from '../support/database.ts'
+import { expect, test } from 'vitest'
+import { connectDatabase } from '../../src/platform/postgres/client.ts'
+import { asAdmin, countStatements, useDatabase } from '../support/database.ts'
+import { useStarted } from '../support/started.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await testDatabase()
-  db = connectDatabase({ url: database.url, poolSize: 2 })
-})
-afterAll(async () => {
-  await db.close()
-  await database.drop()
-})
+const database = useDatabase()
+const db = useStarted(async () => connectDatabase({ url: database.url, poolSize: 2 }))
 
 const terminateAll = () =>
   asAdmin(database.url, (admin) =>

@@ -1,15 +1,11 @@
 /** A process with a wrong clock uses the database's time. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { type DatabaseClock, databaseClock } from '../../src/platform/postgres/clock.ts'
-import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { useDatabase } from '../support/database.ts'
 
-let database: TestDatabase
+const database = useDatabase()
 const told: string[] = []
 const log = { info: () => {}, warn: (_: object, message: string) => void told.push(message), error: () => {} }
-beforeAll(async () => {
-  database = await testDatabase()
-})
-afterAll(() => database.drop())
 
 test.each([
   ['is right', 0],

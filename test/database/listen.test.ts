@@ -1,17 +1,13 @@
 // LISTEN: notifications arrive, and no broken connection stops them for longer than a reconnect.
 import { EventEmitter, once } from 'node:events'
 import net from 'node:net'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { type Listening, listen } from '../../src/platform/postgres/listen.ts'
-import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
+import { asAdmin, useDatabase } from '../support/database.ts'
 
-let database: TestDatabase
+const database = useDatabase()
 let listening: Listening
-beforeAll(async () => {
-  database = await testDatabase()
-})
 afterEach(() => listening.close())
-afterAll(() => database.drop())
 
 const silent = { info() {}, warn() {}, error() {} }
 const notify = (channel: string, payload: string) =>

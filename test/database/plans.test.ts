@@ -173,7 +173,9 @@ test('a repeated statement is planned once, independent of its values', async ()
     )
     await settle(plane)
   }
-  const clients = await Promise.all(Array.from({ length: database.pools.api.totalCount }, () => database.pools.api.connect()))
+  const clients = await Promise.all(
+    Array.from({ length: database.pools.api.totalCount }, () => database.pools.api.connect()),
+  )
   const found = await Promise.all(
     clients.map(async (client) => {
       const { rows } = await client.query<{ name: string; generic: number; custom: number }>(

@@ -1,8 +1,8 @@
 // prisma/migrations is what servers apply, prisma/schema.prisma is what the client is generated from: they agree on
 // every table, column, type, nullability, enum and index. (Prisma's own comparison needs a native engine.)
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
+import { expect, test } from 'vitest'
+import { asAdmin, useDatabase } from '../support/database.ts'
 
 const schema = readFileSync(new URL('../../prisma/schema.prisma', import.meta.url), 'utf8').replace(/\/\/.*$/gm, '')
 const blocks = (kind: 'model' | 'enum') =>
@@ -34,11 +34,7 @@ function postgresType(type: string, rest: string): string {
   return plain[type as keyof typeof plain] ?? `"${type}"`
 }
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
-afterAll(() => database.drop())
+const database = useDatabase()
 const strings = (sql: string) =>
   asAdmin(database.url, async (client) => (await client.query<{ it: string }>(sql)).rows.map(({ it }) => it).sort())
 

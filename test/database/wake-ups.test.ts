@@ -1,15 +1,11 @@
 /** Wake-ups: listeners get them, batched into one statement, including the last ones before the process ends. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
 import { listen } from '../../src/platform/postgres/listen.ts'
 import { createWakeUps } from '../../src/platform/postgres/wake-ups.ts'
-import { testDatabase } from '../support/database.ts'
+import { useDatabase } from '../support/database.ts'
 
-let database: Awaited<ReturnType<typeof testDatabase>>
-beforeAll(async () => {
-  database = await testDatabase()
-})
-afterAll(() => database.drop())
+const database = useDatabase()
 
 const quiet = { info() {}, warn() {}, error() {} }
 
@@ -34,7 +30,7 @@ test('notices that arrive during a send go out together, each once, with or with
   const db = connectDatabase({ url: database.url, poolSize: 1 })
   onTestFinished(() => db.close())
   let statements = 0
-  const counting: Database['query'] = (statement, values) => {
+  const counting: Database['look'] = (statement, values) => {
     statements++
     return db.requests.query(statement, values)
   }
@@ -60,7 +56,7 @@ test('an unavailable database loses wake-ups with one log line, and later wake-u
   onTestFinished(() => db.close())
   let away = true
   const told: unknown[] = []
-  const query: Database['query'] = (statement, values) =>
+  const query: Database['look'] = (statement, values) =>
     away ? Promise.reject(new Error('away')) : db.requests.query(statement, values)
   const wakeUps = createWakeUps(query, { ...quiet, warn: (about) => told.push(about) })
   wakeUps.send(['later lost'])

@@ -101,7 +101,10 @@ async function answer(deploymentId: string): Promise<string> {
 
 async function checkLog(deploymentId: string, follower: Follower) {
   const workspace = await db.requests.db.workspace.findFirstOrThrow()
-  const log = await db.requests.db.event.findMany({ where: { workspaceId: workspace.id }, orderBy: { sequence: 'asc' } })
+  const log = await db.requests.db.event.findMany({
+    where: { workspaceId: workspace.id },
+    orderBy: { sequence: 'asc' },
+  })
   expect(log.map((event) => Number(event.sequence))).toEqual(log.map((_, i) => i + 1))
   // the subscriber, across the kill: a snapshot, then every change, none doubled and none missing
   const told = log

@@ -1,14 +1,10 @@
 /** Limits of a key, an address and a workspace, over REST and GraphQL. Each test has its own server. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type TestApp, testApp } from '../support/app.ts'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { type TestApp, testApp, useApp } from '../support/app.ts'
 import { builderKey, listener, listenerKey } from '../support/factories.ts'
 
-let base: TestApp
-beforeAll(async () => {
-  base = await testApp()
-})
-afterAll(() => base.close())
+const base = useApp()
 
 const opened: TestApp[] = []
 afterEach(async () => {

@@ -13,23 +13,19 @@ import { eventCursor } from '../../src/domain/events/cursor.ts'
 import type { Claim } from '../../src/domain/protocol/protocol.ts'
 import { type RequestContext, type Sql, transaction } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
-import { as, type TestDomain, testDomain } from '../support/domain.ts'
+import { as, useDomain } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 import { imageDeployment, iterate, move, take, takeUntil } from './support.ts'
 
-let domain: TestDomain
+const domain = useDomain()
 let relay: Relay
 let ctx: RequestContext
 
-beforeAll(async () => {
-  domain = await testDomain()
+beforeAll(() => {
   relay = createRelay({ core: domain.core, listenUrl: domain.url })
   relay.start()
 })
-afterAll(async () => {
-  await relay.stop()
-  await domain.close()
-})
+afterAll(() => relay.stop())
 beforeEach(async () => {
   await announceChanges(domain.core)
   ctx = await domain.tenant()

@@ -14,26 +14,22 @@ import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
-import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { gitDeployment, useDomain } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 import { writeLog } from '../support/log.ts'
 import { iterate, take, until } from './support.ts'
 
-let domain: TestDomain
+const domain = useDomain({ settings: { retention: { logDays: 14, linesPerRevision: 100, eventDays: 90 } } })
 let ctx: RequestContext
 let deploymentId: string
 let revisionId: string
 let relay: Relay
 const relays: Relay[] = []
 
-beforeAll(async () => {
-  domain = await testDomain({ retention: { logDays: 14, linesPerRevision: 100, eventDays: 90 } })
+beforeAll(() => {
   relay = relayWith({ pollEvery: 500 })
 })
-afterAll(async () => {
-  await Promise.all(relays.map((one) => one.stop()))
-  await domain.close()
-})
+afterAll(() => Promise.all(relays.map((one) => one.stop())))
 beforeEach(async () => {
   ctx = await domain.tenant()
   deploymentId = await gitDeployment(ctx)

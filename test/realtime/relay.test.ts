@@ -2,7 +2,7 @@
  * The log is the truth of the stream (docs/architecture.md#rules): nothing lost, doubled or reordered under failures
  * of writers, servers and connections.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Outlet } from '../../src/api/realtime/frames.ts'
 import { createRelay, type RelayOptions } from '../../src/api/realtime/relay.ts'
 import { type RevisionStatusEvent, streamRevisionStatus } from '../../src/api/realtime/status-stream.ts'
@@ -10,7 +10,7 @@ import { type RequestContext, transaction } from '../../src/domain/transaction/c
 import type { Log } from '../../src/platform/log/log.ts'
 import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
-import { type TestDomain, testDomain } from '../support/domain.ts'
+import { useDomain } from '../support/domain.ts'
 import {
   announce,
   endOfLog,
@@ -24,16 +24,12 @@ import {
   until,
 } from './support.ts'
 
-let domain: TestDomain
+const domain = useDomain()
 let ctx: RequestContext
 const cleanups: (() => Promise<unknown>)[] = []
 
-beforeAll(async () => {
-  domain = await testDomain()
-})
 afterAll(async () => {
   for (const clean of cleanups.reverse()) await clean()
-  await domain.close()
 })
 beforeEach(async () => {
   ctx = await domain.tenant()

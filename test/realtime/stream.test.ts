@@ -7,23 +7,19 @@ import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { NotFoundError, ValidationError } from '../../src/domain/errors/errors.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
-import { as, type TestDomain, testDomain } from '../support/domain.ts'
+import { as, useDomain } from '../support/domain.ts'
 import { announce, endOfLog, imageDeployment, iterate, move, ROLLOUT, take, takeUntil } from './support.ts'
 
-let domain: TestDomain
+const domain = useDomain()
 let relay: Relay
 let ctx: RequestContext
 let app: { deploymentId: string; revisionId: string }
 
-beforeAll(async () => {
-  domain = await testDomain()
+beforeAll(() => {
   relay = createRelay({ core: domain.core, listenUrl: domain.url })
   relay.start()
 })
-afterAll(async () => {
-  await relay.stop()
-  await domain.close()
-})
+afterAll(() => relay.stop())
 beforeEach(async () => {
   ctx = await domain.tenant()
   app = await imageDeployment(ctx)

@@ -8,8 +8,9 @@ import type { Operation } from '../../src/api/rest/framework/operation.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { errorBody, validationErrorBody } from '../../src/api/rest/responses/errors.ts'
 import type { Core } from '../../src/domain/transaction/context.ts'
-import { type Answer, type TestApp, type TestAppOptions, testApp, useStarted } from '../support/app.ts'
+import { type Answer, type TestApp, type TestAppOptions, testApp } from '../support/app.ts'
 import { agentKey, builderKey, listener, listenerKey } from '../support/factories.ts'
+import { useStarted } from '../support/started.ts'
 
 export interface CallOptions {
   /** An API key, or null for none; default: the admin of workspace A. */

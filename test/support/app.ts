@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto'
 import { chmod, mkdtemp } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll } from 'vitest'
 import { createAuthenticator } from '../../src/api/auth/authenticate.ts'
 import { type App, buildApp, type Overrides } from '../../src/app/app.ts'
 import { issueKey, type NewKey } from '../../src/domain/keys/key.ts'
@@ -15,6 +14,7 @@ import { insertWorkspace } from '../../src/domain/workspaces.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { removeFolder } from './data-dir.ts'
 import { testDatabase } from './database.ts'
+import { useStarted } from './started.ts'
 
 /** Keys of one workspace by role. */
 interface RoleKeys {
@@ -96,16 +96,6 @@ export interface TestAppOptions {
 
 /** One server for all tests of the file. Its members are there when the first test or later `beforeAll` runs. */
 export const useApp = (options: () => TestAppOptions = () => ({})): TestApp => useStarted(() => testApp(options()))
-
-/** Starts something before the tests of a file and closes it after them. Returns a shallow copy of it. */
-export function useStarted<T extends { close(): Promise<void> }>(start: () => Promise<T>): T {
-  const started = {} as T
-  beforeAll(async () => {
-    Object.assign(started, await start())
-  })
-  afterAll(() => started.close?.())
-  return started
-}
 
 const SECRETS_KEYS = `test:${Buffer.alloc(32, 7).toString('base64')}`
 

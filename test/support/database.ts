@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
 import type { Database } from '../../src/platform/postgres/client.ts'
+import { useStarted } from './started.ts'
 
 export interface TestDatabase {
   url: string
@@ -23,6 +24,13 @@ export async function testDatabase({ migrated = true } = {}): Promise<TestDataba
     drop: () => asAdmin(url, (admin) => dropDatabase(admin, name)),
   }
 }
+
+/** One database for all tests of the file. */
+export const useDatabase = (): TestDatabase =>
+  useStarted(async () => {
+    const database = await testDatabase()
+    return { ...database, close: database.drop }
+  })
 
 /** The URL of another database on the same server. */
 export function atDatabase(url: string, name: string): string {

@@ -21,9 +21,9 @@ import { createBatcher } from '../../src/platform/async/batcher.ts'
 import { createInFlight } from '../../src/platform/async/in-flight.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
-import { useStarted } from './app.ts'
 import { removeFolder } from './data-dir.ts'
 import { testDatabase } from './database.ts'
+import { useStarted } from './started.ts'
 
 export interface TestDomain {
   core: Core
