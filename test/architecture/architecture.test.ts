@@ -37,7 +37,7 @@ test('the checker finds packages and reads of the environment outside their fold
     { file: 'domain/errors/a.ts', text: "import type { FastifyInstance } from 'fastify'\nconst x = process.env.X" },
     { file: 'api/rest/b.ts', text: "import '@fastify/swagger'\n// process.env is read elsewhere" },
   ]
-  expect(packages(source)).toEqual(['domain/errors/a.ts imports fastify: only api/** app'])
+  expect(packages(source)).toEqual(['domain/errors/a.ts imports fastify: only api/** app start'])
   expect(environment(source)).toEqual(['domain/errors/a.ts reads process.env: only platform/config cli cli/remote .'])
 })
 
