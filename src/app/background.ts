@@ -63,7 +63,7 @@ export interface Background {
   stop(ending: Ending): Promise<void>
 }
 
-/** A database outage has its own log line (platform/postgres/outage.ts), so failing jobs don't log it. */
+/** A database outage has its own log line (platform/postgres/connection.ts), so failing jobs don't log it. */
 const isOutage = (error: unknown) => databaseFailure(error) === 'lost'
 
 /** Resolves when LISTEN is active and the worker runs. */

@@ -45,7 +45,7 @@ export function createLogger(level: Config['LOG_LEVEL'], stream?: DestinationStr
         log: (fields) => redact(fields, 0) as Record<string, unknown>,
       },
       hooks: {
-        // an unavailable or overloaded database has its own log line (platform/postgres/outage.ts), so individual errors
+        // an unavailable or overloaded database has its own log line (platform/postgres/connection.ts), so individual errors
         // are dropped
         logMethod(args, method) {
           const { err } = (args[0] ?? {}) as { err?: unknown }

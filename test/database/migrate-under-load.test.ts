@@ -5,7 +5,7 @@ import path from 'node:path'
 import type pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { migrate } from '../../src/platform/postgres/migrate.ts'
-import { readMigrations } from '../../src/platform/postgres/migration-files.ts'
+import { readMigrations } from '../../src/platform/postgres/migration-history.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
 
 let database: TestDatabase

@@ -4,12 +4,13 @@
  */
 import {
   changeCursor,
+  changesInput,
   type DeploymentChanges,
+  type DeploymentsChange,
   readChangeCursor,
   readChangesSnapshot,
   refuseMissing,
 } from '../../domain/change-feed/log.ts'
-import { changesInput, type DeploymentsChange } from '../../domain/change-feed/page.ts'
 import { NotFoundError } from '../../domain/errors/errors.ts'
 import { parse, type RawInput } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'

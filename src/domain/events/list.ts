@@ -10,8 +10,15 @@ import type { RequestContext } from '../transaction/context.ts'
 import { readEventCursor, refuseExpired } from './cursor.ts'
 import { eventFilters, filteredScope } from './page.ts'
 import { readRange } from './range.ts'
-import { type EventScope, REMOVED_UNTIL, scopeSql } from './read.ts'
-import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
+import {
+  EVENT_COLUMNS,
+  type EventRow,
+  type EventScope,
+  REMOVED_UNTIL,
+  type StoredEvent,
+  scopeSql,
+  toEvent,
+} from './read.ts'
 
 export interface EventSubjects {
   by: 'deploymentId' | 'revisionId'

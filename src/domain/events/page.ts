@@ -8,8 +8,7 @@ import { ACTOR_KIND_WORDS, DECIDING_KINDS, EVENT_FAMILIES, EVENT_TYPE_WORDS, typ
 import { deploymentPath, revisionPath } from '../values/shapes.ts'
 import { eventCursor } from './cursor.ts'
 import { readRange } from './range.ts'
-import type { EventScope } from './read.ts'
-import type { StoredEvent } from './row.ts'
+import type { EventScope, StoredEvent } from './read.ts'
 
 /** Words of EVENT_TYPES, or `deployment.*` for all of a resource. */
 export const eventTypes = queryList(

@@ -4,8 +4,15 @@ import { NotFoundError } from '../errors/errors.ts'
 import type { Window } from '../paging/paging.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { readEventCursor, refuseAhead, refuseExpired } from './cursor.ts'
-import { type EventScope, eventsSql, REMOVED_UNTIL } from './read.ts'
-import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
+import {
+  EVENT_COLUMNS,
+  type EventRow,
+  type EventScope,
+  eventsSql,
+  REMOVED_UNTIL,
+  type StoredEvent,
+  toEvent,
+} from './read.ts'
 
 export interface EventRange {
   /** in the requested order */

@@ -3,7 +3,7 @@
 import { uuid } from '../parsing/fields.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import type { StoredEvent } from './row.ts'
+import type { StoredEvent } from './read.ts'
 
 /** `<resource> <id>`; null: the subject has no name. */
 export function subjectOf({

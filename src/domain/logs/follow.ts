@@ -9,13 +9,7 @@ import { requireRole } from '../transaction/access.ts'
 import type { Db, RequestContext } from '../transaction/context.ts'
 import { BUILD_AHEAD } from '../values/lifecycle.ts'
 import { type LogFilter, type LogKey, readLines } from './lines.ts'
-import {
-  type Beginning,
-  parseFollow,
-  readDeploymentLogsInput,
-  readLogsInput,
-  readLogsOfRevisionInput,
-} from './query.ts'
+import { type Beginning, parseFollow, readDeploymentLogsInput, readLogsInput, readLogsOfRevisionInput } from './read.ts'
 
 export interface LogName {
   deploymentId: string

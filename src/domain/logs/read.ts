@@ -1,11 +1,114 @@
-/** Reads pages of log lines (docs/deployments.md#logs). A log has the lines of all attempts. */
-
+/** Reads pages of log lines (docs/deployments.md#logs). Contradicting parameters are refused, never ignored. */
+import { z } from 'zod'
+import { LogType } from '../../generated/prisma/enums.ts'
+import { rejectIfAny, type Violation } from '../errors/errors.ts'
+import { queryBool, queryEnum, queryIntOrNone, queryText, queryTime, queryWord, uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { readRevision, requireDeployment } from '../revisions/read.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { type Line, type LogKey, logOffset, readLines } from './lines.ts'
-import { type Page, parsePage, readDeploymentLogsInput, readLogsInput } from './query.ts'
+import { deploymentPath, revisionPath } from '../values/shapes.ts'
+import { type Line, type LogFilter, type LogKey, type LogWindow, logOffset, readLines, readLogOffset } from './lines.ts'
+
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 1000
+
+const logQuery = z.object({
+  type: z.enum(LogType).describe('`build`: the output of the build. `deploy`: the output of the running agent.'),
+  start_time: queryTime.describe('Only lines written at this time or later.'),
+  end_time: queryTime.describe('Only lines written before this time.'),
+  order: queryEnum(['asc', 'desc']).describe('`asc` (the default) returns the oldest lines first, `desc` the newest.'),
+  limit: queryIntOrNone(1, MAX_LIMIT).meta({ default: DEFAULT_LIMIT }),
+  offset: queryText.describe('The `next_offset` of the previous page, or the `id` of the last event of a stream.'),
+  last: queryIntOrNone(0, MAX_LIMIT).describe(
+    'The number of newest lines to return, oldest first. Use it instead of `order`, `limit` and `offset`; `next_offset` continues after these lines. With `follow`, 0 returns only new lines.',
+  ),
+  query: queryText.describe('Only lines that contain this text. Case is ignored.'),
+  level: queryWord(['debug', 'info', 'warning', 'error', 'critical']).describe(
+    'Only lines of this level or a more severe one. Case is ignored.',
+  ),
+  follow: queryBool.describe(
+    'Streams the lines as they are written, starting with the oldest line, after `offset`, or with the newest `last` lines. Needs `Accept: text/event-stream`; excludes `order`, `limit` and `end_time`.',
+  ),
+})
+
+export const readLogsInput = z.object({ path: revisionPath, query: logQuery })
+export const readLogsOfRevisionInput = z.object({ path: z.object({ revision_id: uuid }), query: logQuery })
+export const readDeploymentLogsInput = z.object({ path: deploymentPath, query: logQuery })
+
+export type LogQuery = z.output<typeof logQuery>
+
+export const asksToFollow = (query: object): boolean =>
+  logQuery.shape.follow.safeParse((query as { follow?: unknown }).follow).data === true
+
+interface Page extends LogWindow {
+  filter: LogFilter
+  /** read newest first, shown oldest first */
+  reversed: boolean
+}
+
+/** Throws ValidationError. */
+function parsePage(query: LogQuery): Page {
+  const { last, limit, offset, order } = query
+  const both = last !== undefined && (limit !== undefined || offset !== undefined || order !== undefined)
+  const msg = 'Must be at least 1, unless the log is followed.'
+  rejectIfAny([
+    ...(query.follow
+      ? [refused('follow', 'Following needs the header Accept: text/event-stream; without it, read pages.')]
+      : []),
+    ...(both ? [refused('last', 'Can’t be used together with order, limit or offset.')] : []),
+    ...(last === 0 ? [{ loc: ['query', 'last'], msg, type: 'greater_than_equal' }] : []),
+    ...emptyRange(query),
+  ])
+  const filter = filterOf(query)
+  if (last !== undefined) return { filter, order: 'desc', take: last, reversed: true }
+  const after = offset === undefined ? undefined : readLogOffset(offset)
+  return {
+    filter,
+    order: order ?? 'asc',
+    take: limit ?? DEFAULT_LIMIT,
+    reversed: false,
+    ...(order === 'desc' ? { before: after } : { after }),
+  }
+}
+
+/** Following starts after the line `after`, with the newest `last` lines, or without both at the oldest line. */
+export interface Beginning {
+  after?: bigint
+  last?: number
+}
+
+/** `resume`: a returning client's last cursor. It overrides `offset` and `last`. Throws ValidationError. */
+export function parseFollow(query: LogQuery, resume?: string): { filter: LogFilter; begin: Beginning } {
+  const { last, limit, offset, order, end_time } = query
+  rejectIfAny([
+    ...(order !== undefined ? [notFollowed('order')] : []),
+    ...(limit !== undefined ? [notFollowed('limit')] : []),
+    ...(end_time !== undefined ? [notFollowed('end_time')] : []),
+    ...(last !== undefined && offset !== undefined ? [refused('last', 'Can’t be used together with offset.')] : []),
+  ])
+  const filter = filterOf(query)
+  // a returning client repeats its first `offset` or `last`
+  const after = resume ?? offset
+  return { filter, begin: after === undefined ? { last } : { after: readLogOffset(after) } }
+}
+
+const filterOf = ({ level, query, start_time, end_time }: LogQuery): LogFilter => ({
+  level,
+  text: query,
+  from: start_time,
+  to: end_time,
+})
+
+function emptyRange({ start_time, end_time }: LogQuery): Violation[] {
+  if (!start_time || !end_time || start_time <= end_time) return []
+  return [refused('end_time', 'Must not be before start_time.')]
+}
+
+const refused = (name: string, msg: string): Violation => ({ loc: ['query', name], msg, type: 'value_error' })
+
+const notFollowed = (name: string) =>
+  refused(name, 'Can’t be used together with follow: lines come as they are written.')
 
 export interface LogPage {
   lines: Line[]

@@ -3,8 +3,7 @@
  * lock.
  */
 import type pg from 'pg'
-import type { Migration } from './migration-files.ts'
-import { recordApplied } from './migration-history.ts'
+import { type Migration, recordApplied } from './migration-history.ts'
 
 /** other statements queue behind this wait */
 const TABLE_LOCK_TIMEOUT_MS = 2_000

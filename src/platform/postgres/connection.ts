@@ -3,7 +3,7 @@
  * destroys a silent connection, and one SQLSTATE for every kind of lost connection.
  */
 import pg from 'pg'
-import type { Outage } from './outage.ts'
+import type { Log } from '../log/log.ts'
 import { PgClient } from './pg-client.ts'
 
 /** The connection broke or could not be opened. It has Postgres's error shape, so Prisma passes the code on. */
@@ -154,4 +154,30 @@ function toLostConnection(error: Error, outage: Outage): Error {
     : /^E[A-Z]+$/.test(String(code)) || LOST.test(error.message)
   if (lost) outage.failed(error.message || String(code))
   return own || !lost ? error : new LostConnection(error)
+}
+
+export interface Outage {
+  /** A connection broke or could not be opened. `reason`: one line, without secrets. */
+  failed(reason: string): void
+  worked(): void
+}
+
+/** time without a failure that ends an outage; connections that break one by one count as one outage */
+const QUIET_MS = 5_000
+
+export function createOutage(log: Log | undefined): Outage {
+  let current: { begun: number; last: number; failures: number } | null = null
+  return {
+    failed(reason) {
+      const now = performance.now()
+      if (!current) log?.warn({ reason }, 'the database cannot be used')
+      current = { begun: current?.begun ?? now, last: now, failures: (current?.failures ?? 0) + 1 }
+    },
+    worked() {
+      if (!current || performance.now() - current.last < QUIET_MS) return
+      const { begun, last, failures } = current
+      current = null
+      log?.info({ seconds: Math.round((last - begun) / 100) / 10, failures }, 'the database can be used again')
+    },
+  }
 }

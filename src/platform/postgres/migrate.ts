@@ -9,8 +9,7 @@ import { sleep } from '../async/retry.ts'
 import { CHECKOUT } from '../files/checkout.ts'
 import type { Log } from '../log/log.ts'
 import { applyMigration, isInUse } from './apply-migration.ts'
-import { type Migration, readMigrations } from './migration-files.ts'
-import { readHistory, recordFailed, withHistory } from './migration-history.ts'
+import { type Migration, readHistory, readMigrations, recordFailed, withHistory } from './migration-history.ts'
 import { onSingleConnection } from './single-connection.ts'
 
 const OLDEST_POSTGRES = 15

@@ -1,9 +1,10 @@
-/** Migration history, in the table and under the advisory lock of Prisma's command. */
-import { randomUUID } from 'node:crypto'
+/** Reads prisma/migrations, and their history in the table and under the advisory lock of Prisma's command. */
+import { createHash, randomUUID } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type pg from 'pg'
 import { sleep } from '../async/retry.ts'
 import type { Log } from '../log/log.ts'
-import type { Migration } from './migration-files.ts'
 
 /** Advisory lock of Prisma's migrate; only one of several starting servers gets it. */
 const PRISMA_LOCK = 72_707_369
@@ -68,4 +69,43 @@ export async function recordApplied(client: pg.Client, { checksum, name }: Migra
 export async function recordFailed(client: pg.Client, { checksum, name }: Migration, cause: unknown): Promise<void> {
   const statement = `${COLUMNS} rolled_back_at, logs) VALUES ($1, $2, $3, now(), $4)`
   await client.query(statement, [randomUUID(), checksum, name, String(cause)])
+}
+
+export interface Migration {
+  name: string
+  script: string
+  /** SHA-256 of the script, hex */
+  checksum: string
+  /** checksums of earlier texts of this script with the same result */
+  formerChecksums: readonly string[]
+  /**
+   * A single repeatable statement that runs outside a transaction. (Prisma sends a file as one text; Postgres runs it as a
+   * transaction unless it is a single statement.)
+   */
+  isOutside: boolean
+  /** index created or dropped `CONCURRENTLY`, as written in SQL; null: none */
+  index: string | null
+}
+
+const OUTSIDE = /^-- outside a transaction\b/m
+const FORMER = /^-- formerly ([0-9a-f]{64})$/gm
+const INDEX = /^(?:CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS|DROP INDEX CONCURRENTLY IF EXISTS) ("\w+")/m
+
+/** Reads a folder of `<name>/migration.sql`, ordered by name. */
+export async function readMigrations(directory: string): Promise<Migration[]> {
+  const entries = await readdir(directory, { withFileTypes: true })
+  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+  return Promise.all(
+    names.sort().map(async (name) => {
+      const script = await readFile(join(directory, name, 'migration.sql'), 'utf8')
+      return {
+        name,
+        script,
+        checksum: createHash('sha256').update(script).digest('hex'),
+        formerChecksums: [...script.matchAll(FORMER)].map(([, checksum]) => checksum!),
+        isOutside: OUTSIDE.test(script),
+        index: INDEX.exec(script)?.[1] ?? null,
+      }
+    }),
+  )
 }

@@ -1,7 +1,7 @@
 /** `deploymentsChanged`: deployments whose visible state changed (docs/api-rules.md#what-changes-of-deployments). */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { DEPLOYMENTS_PER_SEQUENCE } from '../../../domain/change-feed/announce.ts'
-import type { DeploymentsChange as Change } from '../../../domain/change-feed/page.ts'
+import type { DeploymentsChange as Change } from '../../../domain/change-feed/log.ts'
 import { readNodes } from '../../../domain/nodes.ts'
 import type { Deployment as DeploymentRow } from '../../../domain/values/row-types.ts'
 import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'

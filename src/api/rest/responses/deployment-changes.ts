@@ -1,6 +1,6 @@
 /** Changed deployments (docs/api-rules.md#what-changes-of-deployments), in a page or in an event of a stream. */
 import { z } from 'zod'
-import type { DeploymentsChange } from '../../../domain/change-feed/page.ts'
+import type { DeploymentsChange } from '../../../domain/change-feed/log.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { responseSchema } from './response-schema.ts'
 

@@ -1,5 +1,5 @@
 /** Lists or streams changed deployments (docs/api-rules.md#what-changes-of-deployments). */
-import { changesInput, type DeploymentsChange, listDeploymentChanges } from '../../../domain/change-feed/page.ts'
+import { changesInput, type DeploymentsChange, listDeploymentChanges } from '../../../domain/change-feed/log.ts'
 import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import type { StreamDefinition } from '../framework/stream.ts'

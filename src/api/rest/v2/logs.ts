@@ -2,8 +2,13 @@
 
 import { type FollowCall, type FollowedLog, followDeploymentLogs, followLogs } from '../../../domain/logs/follow.ts'
 import type { Line } from '../../../domain/logs/lines.ts'
-import { asksToFollow, readDeploymentLogsInput, readLogsInput } from '../../../domain/logs/query.ts'
-import { readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
+import {
+  asksToFollow,
+  readDeploymentLogs,
+  readDeploymentLogsInput,
+  readLogs,
+  readLogsInput,
+} from '../../../domain/logs/read.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { streamLog } from '../../realtime/log-stream.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
