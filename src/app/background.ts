@@ -71,8 +71,6 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   const { core, database, config, log, direct, keys, onStuck } = options
   const notifier = createNotifier()
   core.notifier = notifier
-  const oauthNotifier = createNotifier()
-  core.oauthNotifier = oauthNotifier
   // only this server's commits: other servers announce theirs
   core.announce = () => changeJobs.wake()
   // background work has a separate pool, so neither it nor requests wait for the other
@@ -85,15 +83,14 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       channels: [WORK_CHANNEL, KEY_CHANNEL, OAUTH_CHANNEL, ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : [])],
       onNotify(channel, payload) {
         if (channel === KEY_CHANNEL) keys.revoked(payload)
-        else if (channel === OAUTH_CHANNEL) oauthNotifier.notify(payload)
         else if (channel === GITPROVIDER_CHANNEL) gitProviderJobs.wake()
+        // workers of a scope, or calls that wait for an authorization or a token's refresh
         else notifier.notify(payload || null)
       },
       onConnect() {
         // notifications during the missing connection were lost
         keys.missed()
         notifier.notifyAll()
-        oauthNotifier.notifyAll()
         gitProviderJobs.wake()
         resolve(started)
       },
@@ -112,7 +109,6 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     async stop(ending) {
       // listeners that wait here for work get an empty response immediately
       notifier.close()
-      oauthNotifier.close()
       await Promise.all([
         jobs.stop(),
         changeJobs.stop(),

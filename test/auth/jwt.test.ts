@@ -2,10 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { type Call, type TestApp, testApp, useApp, useStarted } from '../support/app.ts'
+import { type Call, type TestApp, testApp, useApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { imageBody, imageDeployment } from '../support/factories.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
+import { useStarted } from '../support/started.ts'
 import { startWebServer } from '../support/web-server.ts'
 
 const issuer = useStarted(startIssuer)

@@ -198,7 +198,7 @@ describe('a waiting call', () => {
   /** A started wait: it has read the status once and would last a minute. */
   async function waiter(on: TestApp, authId: string, signal?: AbortSignal) {
     const ctx = await on.context(app.keys.deployer)
-    const notifier = ctx.oauthNotifier!
+    const notifier = ctx.notifier!
     let begun = () => {}
     const waits = new Promise<void>((resolve) => {
       begun = resolve
@@ -214,7 +214,7 @@ describe('a waiting call', () => {
       },
     }
     const answer = waitForAuthorization(
-      { ...ctx, oauthNotifier: observed, ...(signal && { client: { gone: signal } }) },
+      { ...ctx, notifier: observed, ...(signal && { client: { gone: signal } }) },
       { path: { auth_id: authId }, query: { timeout: '60' } },
     )
     await waits

@@ -7,9 +7,9 @@ import { createLogger } from '../../src/app/logger.ts'
 import { discoverMcpProvider } from '../../src/domain/oauth/providers/discover.ts'
 import { authenticate, connectedToken, LOCAL, useOAuthServer } from '../oauth/support.ts'
 import { useRestApp } from '../rest/support.ts'
-import { useStarted } from '../support/app.ts'
 import { agentKey } from '../support/factories.ts'
 import { SERVER_METADATA, startMcpServer } from '../support/mcp-server.ts'
+import { useStarted } from '../support/started.ts'
 import { type How, overBoth } from './api.ts'
 
 const REGISTERED = {

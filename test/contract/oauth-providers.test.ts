@@ -325,7 +325,7 @@ overBoth(app, (api) => {
       const waiting = app.call('GET', `/v2/auth/wait/${id}`, { query: { timeout: 60 } })
       // its first look has found nothing to report
       await expect.poll(() => app.core.slots!.waits.inUse, { interval: 5 }).toBe(1)
-      const notifier = app.core.oauthNotifier!
+      const notifier = app.core.notifier!
       const told = notifier.wait(id, notifier.mark(id), 60_000)
       expect((await remove(one.id)).ok).toBe(true)
       await told

@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access.ts'
-import { type Answer, type TestApp, useStarted } from '../support/app.ts'
+import type { Answer, TestApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { useStarted } from '../support/started.ts'
 
 /** A test OAuth server for all tests of the file. */
 export const useOAuthServer = (options?: Parameters<typeof startOAuthServer>[0]): OAuthServer =>

@@ -1,9 +1,10 @@
 /** Three servers on one database: two with a response cache and one without. */
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { type Answer, type Call, type TestApp, testApp, useApp, useStarted } from '../support/app.ts'
+import { type Answer, type Call, type TestApp, testApp, useApp } from '../support/app.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
 import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
+import { useStarted } from '../support/started.ts'
 
 /** Background jobs must change nothing between two reads. */
 const QUIET = { SWEEP_SECONDS: '3600' }

@@ -2,7 +2,7 @@
  * Collects all routes. An unknown path answers 404; a known path with another method answers 405 with `Allow`
  * (docs/api-rules.md#errors), even for methods that Node does not know.
  */
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { DomainError } from '../../domain/errors/errors.ts'
 
 declare module 'fastify' {
@@ -25,36 +25,40 @@ interface KnownPath {
   handled: Set<string>
 }
 
-export class KnownRoutes {
-  /** by Fastify's path pattern */
-  readonly #methods = new Map<string, KnownPath>()
+export interface KnownRoutes {
+  /** Whether a path equals a route's path literally and the method is missing. It must not match a parameter of another route. */
+  lacksMethod(method: string, target: string): boolean
+  /** `target`: request target, with or without a query */
+  errorFor(method: string, target: string): RouteError
+}
 
-  /** Call it for every route, from Fastify's `onRoute`. */
-  add({ url, method, config }: Pick<RouteOptions, 'url' | 'method' | 'config'>): void {
-    const known = this.#methods.get(url) ?? { pattern: patternOf(url), allowed: new Set(), handled: new Set() }
-    this.#methods.set(url, known)
+/** Collects the routes that are added after this call. */
+export function knownRoutes(fastify: FastifyInstance): KnownRoutes {
+  /** by Fastify's path pattern */
+  const paths = new Map<string, KnownPath>()
+  fastify.addHook('onRoute', ({ url, method, config }) => {
+    const known = paths.get(url) ?? { pattern: patternOf(url), allowed: new Set(), handled: new Set() }
+    paths.set(url, known)
     for (const one of [method].flat()) known.handled.add(one)
     for (const one of config?.allowedMethods ?? [method].flat()) known.allowed.add(one)
-  }
-
-  /** Whether a path equals a route's path literally and the method is missing. It must not match a parameter of another route. */
-  lacksMethod(method: string, target: string): boolean {
-    const query = target.indexOf('?')
-    const exact = this.#methods.get(query === -1 ? target : target.slice(0, query))
-    return exact !== undefined && !exact.handled.has(method)
-  }
-
-  /** `target`: request target, with or without a query */
-  errorFor(method: string, target: string): RouteError {
-    const path = target.split('?')[0]!
-    const own = this.#methods.get(path)
-    const found = own ? [own] : [...this.#methods.values()].filter(({ pattern }) => pattern.test(path))
-    const methods = new Set(found.flatMap((one) => [...one.allowed]))
-    const allow = [...methods].sort().join(', ')
-    // a route of this method called callNotFound()
-    if (methods.has(method) || methods.size === 0)
-      return { error: new DomainError('NOT_FOUND', `There is nothing at ${method} ${path}.`), allow: null }
-    return { error: new DomainError('METHOD_NOT_ALLOWED', `${method} is not allowed here; use ${allow}.`), allow }
+  })
+  return {
+    lacksMethod(method, target) {
+      const query = target.indexOf('?')
+      const exact = paths.get(query === -1 ? target : target.slice(0, query))
+      return exact !== undefined && !exact.handled.has(method)
+    },
+    errorFor(method, target) {
+      const path = target.split('?')[0]!
+      const own = paths.get(path)
+      const found = own ? [own] : [...paths.values()].filter(({ pattern }) => pattern.test(path))
+      const methods = new Set(found.flatMap((one) => [...one.allowed]))
+      const allow = [...methods].sort().join(', ')
+      // a route of this method called callNotFound()
+      if (methods.has(method) || methods.size === 0)
+        return { error: new DomainError('NOT_FOUND', `There is nothing at ${method} ${path}.`), allow: null }
+      return { error: new DomainError('METHOD_NOT_ALLOWED', `${method} is not allowed here; use ${allow}.`), allow }
+    },
   }
 }
 
@@ -65,11 +69,4 @@ function patternOf(url: string): RegExp {
     .replace(/:\w+/g, '[^/]+')
     .replace(/\*/g, '.*')
   return new RegExp(`^${source}$`)
-}
-
-/** Collects the routes that are added after this call. */
-export function knownRoutes(fastify: FastifyInstance): KnownRoutes {
-  const known = new KnownRoutes()
-  fastify.addHook('onRoute', (route) => known.add(route))
-  return known
 }

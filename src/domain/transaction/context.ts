@@ -140,10 +140,8 @@ export interface Core {
   observer?: Observer
   /** delivers changes to long polls; absent: no call waits */
   changes?: ChangeSource
-  /** wakes long polls of workers; absent: no call waits */
+  /** wakes long polls of workers, and calls that wait for an authorization or a token's refresh; absent: no call waits */
   notifier?: Notifier
-  /** wakes calls that wait for an authorization or a token's refresh; absent: no call waits */
-  oauthNotifier?: Notifier
 }
 
 export interface Tenant {

@@ -91,7 +91,7 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
   }
   const take = () => takeSlot(ctx, 'waits')
   const ended = await whileValid(ctx, take, (signal, enter) =>
-    longPoll(ctx.oauthNotifier, authId, query.timeout, signal, readOutcome, enter),
+    longPoll(ctx.notifier, authId, query.timeout, signal, readOutcome, enter),
   )
   return ended ?? { status: 'pending', url: null, authId, tokenId: null }
 }

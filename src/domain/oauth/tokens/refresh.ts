@@ -57,7 +57,7 @@ export async function ensureFresh(
   const seconds = validForSeconds > 2 * SHORT_WAIT_SECONDS ? SHORT_WAIT_SECONDS : MAX_WAIT_SECONDS
   const began = performance.now()
   const outcome = await withTimeout(seconds * 1000, ctx.client?.gone, (over) =>
-    longPoll(ctx.oauthNotifier, id, seconds, over, () => refreshOrJoin(ctx, token, over)),
+    longPoll(ctx.notifier, id, seconds, over, () => refreshOrJoin(ctx, token, over)),
   )
   if (outcome === 'changed' || outcome === 'ended') return outcome
   // the current access token is still valid, so a failing provider does not matter to the caller yet
