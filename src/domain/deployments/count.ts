@@ -91,10 +91,8 @@ export async function countByStatus(ctx: RequestContext, filter: DeploymentFilte
 /** Enough to choose from; callers find other tags by name. */
 const MAX_TAGS = 100
 
-export type TagCount = Count<Tag>
-
 /** By tag, of which a deployment has several. The tags of matching deployments, most frequent first, at most 100. Exact. One statement. Role: viewer. */
-export async function countByTag(ctx: RequestContext, filter: DeploymentFilter): Promise<TagCount[]> {
+export async function countByTag(ctx: RequestContext, filter: DeploymentFilter): Promise<Count<Tag>[]> {
   requireRole(ctx, 'viewer')
   const rows = await ctx.db.$queryRaw<(Tag & { count: number })[]>`
     SELECT g.id, g.workspace_id AS "workspaceId", g.key, g.value, g.created_at AS "createdAt", c.count

@@ -1,16 +1,23 @@
-/**
- * Connections of agents to tokens (docs/oauth.md#rules, docs/api-rules.md#graphql). agent-link-mutations.ts has the
- * mutations.
- */
+/** Connections of agents to tokens, and their mutations (docs/oauth.md#rules, docs/api-rules.md#graphql). */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { connections, connectionsOfAgent } from '../../../domain/oauth/tokens/connections.ts'
+import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
+import {
+  connections,
+  connectionsOfAgent,
+  createConnection,
+  createInput,
+  deleteConnection,
+  deleteInput,
+} from '../../../domain/oauth/tokens/connections.ts'
 import { displayLabel } from '../../../domain/oauth/tokens/token.ts'
 import { builder } from '../builder/builder.ts'
 import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
+import { rowMutation } from '../builder/read-back.ts'
+import { verbInput } from '../builder/verb-input.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 
-export const AgentLink = builder.prismaObject('AgentConnection', {
+const AgentLink = builder.prismaObject('AgentConnection', {
   // GraphQL reserves names that end in Connection for pages of lists
   name: 'AgentLink',
   description: 'Lets an agent get access tokens from an OAuth token. Only the owner of the token sees it.',
@@ -65,3 +72,33 @@ builder.queryField('connections', (t) =>
     { name: 'AgentLinkEdge' },
   ),
 )
+
+const { success, readBack } = rowMutation('connection', AgentLink, connections.written)
+
+const DeleteConnectionSuccess = builder.objectRef<{ connectionId: string }>('DeleteConnectionSuccess').implement({
+  description: 'The connection is deleted. The agent gets no more access tokens from it. The token remains.',
+  fields: (t) => ({ connectionId: t.exposeID('connectionId') }),
+})
+
+const create = verbInput('CreateConnectionInput', createInput)
+const remove = verbInput('DeleteConnectionInput', deleteInput)
+
+builder.mutationFields((t) => ({
+  createConnection: t.field({
+    type: success('CreateConnectionSuccess'),
+    description: 'Connects an agent to one of the caller’s own tokens. If the connection exists, it is returned.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: create.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => createConnection(ctx, create.raw(input), readBack(ctx, info)),
+  }),
+  deleteConnection: t.field({
+    type: DeleteConnectionSuccess,
+    description: 'Deletes a connection. The token remains.',
+    errors: { types: [NotFoundError] },
+    args: { input: t.arg({ type: remove.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => {
+      await deleteConnection(ctx, remove.raw(input))
+      return { connectionId: input.connectionId as string }
+    },
+  }),
+}))

@@ -1,56 +1,38 @@
 /** `deploymentCounts`: counts of deployments for overviews. */
-import {
-  type Count,
-  type TagCount as CountOfTag,
-  countByStatus,
-  countByTag,
-  type DeploymentCounts,
-} from '../../../domain/deployments/count.ts'
+import { type Count, countByStatus, countByTag, type DeploymentCounts } from '../../../domain/deployments/count.ts'
 import { type DeploymentFilter as Filter, parseFilter } from '../../../domain/deployments/filter.ts'
+import type { RevisionStatus as RevisionStatusWord, Source, Tag as TagRow } from '../../../domain/values/row-types.ts'
+import type { DeploymentStatus as DeploymentStatusWord } from '../../../domain/values/shapes.ts'
 import { builder } from '../builder/builder.ts'
 import { DeploymentSource, DeploymentStatus, RevisionStatus } from '../builder/enums.ts'
 import { toSnake } from '../builder/naming.ts'
 import { DeploymentFilter } from './deployment-list.ts'
 import { Tag } from './tag.ts'
 
-const count = { description: 'The number of deployments.' }
-
-const StatusCount = builder.objectRef<DeploymentCounts['statuses'][number]>('DeploymentStatusCount').implement({
-  fields: (t) => ({
-    status: t.expose('value', { type: DeploymentStatus }),
-    count: t.exposeInt('count', count),
-  }),
-})
-
-const RevisionStatusCount = builder
-  .objectRef<DeploymentCounts['latestRevisionStatuses'][number]>('LatestRevisionStatusCount')
-  .implement({
+/** `field`: of the counted value. */
+const countType = <V>(
+  name: string,
+  field: string,
+  options: { type: unknown; nullable?: boolean; description?: string },
+) =>
+  builder.objectRef<Count<V>>(name).implement({
     fields: (t) => ({
-      status: t.expose('value', { type: RevisionStatus }),
-      count: t.exposeInt('count', count),
+      [field]: t.expose('value' as never, options as never),
+      count: t.exposeInt('count', { description: 'The number of deployments.' }),
     }),
   })
 
-const SourceCount = builder.objectRef<DeploymentCounts['sources'][number]>('DeploymentSourceCount').implement({
-  fields: (t) => ({
-    source: t.expose('value', { type: DeploymentSource }),
-    count: t.exposeInt('count', count),
-  }),
+const StatusCount = countType<DeploymentStatusWord>('DeploymentStatusCount', 'status', { type: DeploymentStatus })
+const RevisionStatusCount = countType<RevisionStatusWord>('LatestRevisionStatusCount', 'status', {
+  type: RevisionStatus,
 })
-
-const ListenerCount = builder.objectRef<Count<string | null>>('DeploymentListenerCount').implement({
-  fields: (t) => ({
-    listenerId: t.exposeID('value', { nullable: true, description: 'Null: deployments without a listener.' }),
-    count: t.exposeInt('count', count),
-  }),
+const SourceCount = countType<Source>('DeploymentSourceCount', 'source', { type: DeploymentSource })
+const ListenerCount = countType<string | null>('DeploymentListenerCount', 'listenerId', {
+  type: 'ID',
+  nullable: true,
+  description: 'Null: deployments without a listener.',
 })
-
-const TagCount = builder.objectRef<CountOfTag>('DeploymentTagCount').implement({
-  fields: (t) => ({
-    tag: t.expose('value', { type: Tag }),
-    count: t.exposeInt('count', count),
-  }),
-})
+const TagCount = countType<TagRow>('DeploymentTagCount', 'tag', { type: Tag })
 
 const Counts = builder.objectRef<DeploymentCounts & { filter: Filter }>('DeploymentCounts').implement({
   description: 'Counts of deployments. Each list has the values that occur, most frequent first.',

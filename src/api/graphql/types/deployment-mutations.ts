@@ -1,5 +1,4 @@
-/** Mutations of deployments: create, update, delete (one or many), tags, upload URLs and push tokens. */
-
+/** Mutations of deployments, their revisions and secrets, upload URLs and push tokens. */
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
   type BulkResult,
@@ -7,11 +6,26 @@ import {
   deleteDeployments,
   deleteInput,
 } from '../../../domain/deployments/delete.ts'
-import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
-import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
+import {
+  changeSecrets,
+  changeSecretsInput,
+  revealSecret,
+  revealSecretInput,
+  unsetSecretsInput,
+} from '../../../domain/deployments/secrets.ts'
+import { createRevision, updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
+import {
+  ConflictError,
+  NotFoundError,
+  NotRedeployableError,
+  PreconditionFailedError,
+} from '../../../domain/errors/errors.ts'
+import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
+import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
 import { createPushToken, type PushToken, pushTokenInput } from '../../../domain/sources/registry-tokens.ts'
 import { createUploadUrl, type UploadUrl, uploadUrlInput } from '../../../domain/sources/uploads.ts'
 import { setDeploymentTags, setTagsInput } from '../../../domain/tags.ts'
+import type { Secret } from '../../../domain/values/shapes.ts'
 import { builder } from '../builder/builder.ts'
 import { toSnake } from '../builder/naming.ts'
 import { verbInput } from '../builder/verb-input.ts'
@@ -129,5 +143,71 @@ builder.mutationFields((t) => ({
     errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: tag.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => setDeploymentTags(ctx, tag.raw(input), readBack(ctx, info)),
+  }),
+}))
+
+const revise = verbInput('CreateRevisionInput', updateInput, 'version')
+const redeploy = verbInput('RedeployRevisionInput', redeployInput, 'version')
+const interrupt = verbInput('InterruptRevisionInput', interruptInput)
+
+builder.mutationFields((t) => ({
+  createRevision: t.field({
+    type: withRevision('CreateRevisionSuccess'),
+    description:
+      'Changes the deployment like updateDeployment and always creates a new revision. If the input has no part of the source, the revision reuses what runs.',
+    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
+    args: { input: t.arg({ type: revise.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => createRevision(ctx, revise.raw(input), readBack(ctx, info)),
+  }),
+  redeployRevision: t.field({
+    type: withRevision('RedeployRevisionSuccess'),
+    description: 'Runs the revision again and makes it active on success. Use it for rollbacks.',
+    errors: { types: [NotFoundError, NotRedeployableError, PreconditionFailedError] },
+    args: { input: t.arg({ type: redeploy.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => redeployRevision(ctx, redeploy.raw(input), readBack(ctx, info)),
+  }),
+  interruptRevision: t.field({
+    type: withRevision('InterruptRevisionSuccess'),
+    description: 'Stops the revision immediately. The serving revision is not affected.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: interrupt.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => interruptRevision(ctx, interrupt.raw(input), readBack(ctx, info)),
+  }),
+}))
+
+const RevealSecretSuccess = builder.objectRef<Secret>('RevealSecretSuccess').implement({
+  description: 'The value of one secret. Don’t store it.',
+  fields: (t) => ({ name: t.exposeString('name'), value: t.exposeString('value') }),
+})
+
+const set = verbInput('SetSecretsInput', changeSecretsInput, 'version')
+const unset = verbInput('UnsetSecretsInput', unsetSecretsInput, 'version')
+const reveal = verbInput('RevealSecretInput', revealSecretInput)
+
+const CHANGE_ERRORS = { types: [NotFoundError, ConflictError, PreconditionFailedError] }
+
+builder.mutationFields((t) => ({
+  setSecrets: t.field({
+    type: withOptionalRevision('SetSecretsSuccess'),
+    description:
+      'Sets secrets by name and removes those in `unset`, in one new revision without a build. All other secrets stay, including concurrent changes to them.',
+    errors: CHANGE_ERRORS,
+    args: { input: t.arg({ type: set.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => changeSecrets(ctx, set.raw(input), readBack(ctx, info)),
+  }),
+  unsetSecrets: t.field({
+    type: withOptionalRevision('UnsetSecretsSuccess'),
+    description: 'Removes secrets by name, in one new revision without a build. All other secrets stay.',
+    errors: CHANGE_ERRORS,
+    args: { input: t.arg({ type: unset.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => changeSecrets(ctx, unset.raw(input), readBack(ctx, info)),
+  }),
+  revealSecret: t.field({
+    type: RevealSecretSuccess,
+    description:
+      'Returns the value of one secret to callers who may read values. Over a session this is the only way. Each call is logged as the event `secret.revealed`.',
+    errors: { types: [NotFoundError] },
+    args: { input: t.arg({ type: reveal.type, required: true }) },
+    resolve: (_root, { input }, ctx) => revealSecret(ctx, reveal.raw(input)),
   }),
 }))

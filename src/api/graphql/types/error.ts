@@ -43,25 +43,6 @@ builder.objectType(ValidationError, {
   fields: (t) => ({ issues: t.field({ type: [ValidationIssue], resolve: (error) => issuesOf(error) }) }),
 })
 
-builder.objectType(ForbiddenError, {
-  name: 'ForbiddenError',
-  description: 'The caller’s role or plan does not allow this.',
-  interfaces: [ErrorInterface],
-})
-
-builder.objectType(NotFoundError, {
-  name: 'NotFoundError',
-  description: 'The resource does not exist in the caller’s workspace.',
-  interfaces: [ErrorInterface],
-})
-
-builder.objectType(ConflictError, {
-  name: 'ConflictError',
-  description:
-    'The current state does not allow the change: a name is taken, a revision has ended, a deployment is being deleted.',
-  interfaces: [ErrorInterface],
-})
-
 builder.objectType(PreconditionFailedError, {
   name: 'PreconditionFailedError',
   description: 'The resource changed since the given `ifVersion`, so nothing was changed. Read it again, then retry.',
@@ -69,14 +50,19 @@ builder.objectType(PreconditionFailedError, {
   fields: (t) => ({ version: t.exposeInt('version', { description: 'The current version.' }) }),
 })
 
-builder.objectType(OAuthUnavailableError, {
-  name: 'OAuthProviderUnavailableError',
-  description: 'The OAuth provider or the MCP server did not answer. The same call may succeed later.',
-  interfaces: [ErrorInterface],
-})
+const errorType = (type: Parameters<typeof builder.objectType>[0], name: string, description: string) =>
+  builder.objectType(type as typeof DomainError, { name, description, interfaces: [ErrorInterface] })
 
-builder.objectType(NotRedeployableError, {
-  name: 'NotRedeployableError',
-  description: 'The revision can’t be redeployed. The message says why.',
-  interfaces: [ErrorInterface],
-})
+errorType(ForbiddenError, 'ForbiddenError', 'The caller’s role or plan does not allow this.')
+errorType(NotFoundError, 'NotFoundError', 'The resource does not exist in the caller’s workspace.')
+errorType(
+  ConflictError,
+  'ConflictError',
+  'The current state does not allow the change: a name is taken, a revision has ended, a deployment is being deleted.',
+)
+errorType(
+  OAuthUnavailableError,
+  'OAuthProviderUnavailableError',
+  'The OAuth provider or the MCP server did not answer. The same call may succeed later.',
+)
+errorType(NotRedeployableError, 'NotRedeployableError', 'The revision can’t be redeployed. The message says why.')

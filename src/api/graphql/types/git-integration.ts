@@ -1,5 +1,8 @@
-/** Git integrations and their repositories (docs/sources.md#git-providers): the source of `integrationId` and `repoUrl`. */
-import { listIntegrations } from '../../../domain/sources/integrations/integrations.ts'
+/** Git integrations, their repositories and mutations (docs/sources.md#git-providers): the source of `integrationId` and `repoUrl`. */
+
+import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
+import { startInstallation } from '../../../domain/sources/integrations/installation.ts'
+import { listIntegrations, removeInput, removeIntegration } from '../../../domain/sources/integrations/integrations.ts'
 import {
   type Repository,
   repositoriesOf,
@@ -11,6 +14,7 @@ import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { IntegrationKind } from '../builder/enums.ts'
+import { verbInput } from '../builder/verb-input.ts'
 
 const GitRepository = builder.objectRef<Repository>('GitRepository').implement({
   description: 'A git repository that an integration can access.',
@@ -76,3 +80,40 @@ builder.queryField('gitIntegrations', (t) =>
     resolve: (_root, _args, ctx) => listIntegrations(ctx, {}),
   }),
 )
+
+const StartSuccess = builder
+  .objectRef<{ installUrl: string; expiresAt: Date }>('StartGitIntegrationSuccess')
+  .implement({
+    fields: (t) => ({
+      installUrl: t.exposeString('installUrl', {
+        description: 'The URL where a person installs the app. It returns to this server.',
+      }),
+      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The person must return before this time.' }),
+    }),
+  })
+
+const RemoveSuccess = builder.objectRef<{ integrationId: string }>('RemoveGitIntegrationSuccess').implement({
+  description: 'The integration is removed. Its deployments keep running, and their `statusMessage` reports it.',
+  fields: (t) => ({ integrationId: t.exposeID('integrationId') }),
+})
+
+const remove = verbInput('RemoveGitIntegrationInput', removeInput)
+
+builder.mutationFields((t) => ({
+  startGitIntegration: t.field({
+    type: StartSuccess,
+    description: 'Begins the installation of the app at the git provider.',
+    errors: { types: [ConflictError] },
+    resolve: (_root, _args, ctx) => startInstallation(ctx, {}),
+  }),
+  removeGitIntegration: t.field({
+    type: RemoveSuccess,
+    description: 'Removes an integration of the kind `app`. At the git provider the app stays installed.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: remove.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => {
+      await removeIntegration(ctx, remove.raw(input))
+      return { integrationId: input.integrationId as string }
+    },
+  }),
+}))

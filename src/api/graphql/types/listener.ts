@@ -1,8 +1,14 @@
-/**
- * Listeners: compute infrastructures that pull work (docs/deployments.md#listeners). listener-mutations.ts has the
- * mutations.
- */
+/** Listeners: compute infrastructures that pull work (docs/deployments.md#listeners). Their mutations are for admins. */
 import { listenerValidUntil } from '../../../domain/deployment-status/expiry.ts'
+import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
+import {
+  createInput,
+  createListener,
+  deleteInput,
+  deleteListener,
+  updateInput,
+  updateListener,
+} from '../../../domain/listeners/manage.ts'
 import {
   countListeners,
   DEPLOYMENTS,
@@ -13,12 +19,14 @@ import {
 import { type ComputeType as ComputeTypeValue, computeConfig } from '../../../domain/listeners/schemas.ts'
 import { countDeploymentsOf } from '../../../domain/listeners/used-by.ts'
 import { NEWEST_FIELDS, newestCursor, type Window } from '../../../domain/paging/paging.ts'
+import { readById } from '../../../domain/query-engine/reading.ts'
 import type { Deployment as DeploymentRow, Listener as ListenerRow } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
 import { ComputeType, ListenerStatus } from '../builder/enums.ts'
+import { rowMutation } from '../builder/read-back.ts'
 import { derived, derivedNow, lookup, membersOfRow, nestedPage, rootPage, VERSIONED } from '../builder/row-fields.ts'
 import { outputType, shapeOf } from '../builder/shapes.ts'
-import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
+import { VERSION_DESCRIPTION, verbInput } from '../builder/verb-input.ts'
 import { Deployment, DeploymentConnection } from './deployment.ts'
 
 const ListenerComputeConfig = outputType(
@@ -36,7 +44,7 @@ const DEPLOYMENT_PAGE = {
   cursorOf: (deployment: DeploymentRow) => newestCursor(deployment),
 }
 
-export const Listener = builder.prismaObject('Listener', {
+const Listener = builder.prismaObject('Listener', {
   description: 'A registered compute infrastructure that pulls work for the deployments that name it.',
   interfaces: [builder.nodeInterfaceRef()],
   ...VERSIONED,
@@ -108,4 +116,47 @@ builder.queryFields((t) => ({
     { name: 'ListenerConnection' },
     { name: 'ListenerEdge' },
   ),
+}))
+
+const { success, readBack } = rowMutation(
+  'listener',
+  Listener,
+  async (tx, id, query) => (await readById<ListenerRow>(tx, 'Listener', id, query))!,
+)
+
+const DeleteListenerSuccess = builder.objectRef<{ listenerId: string }>('DeleteListenerSuccess').implement({
+  description: 'The listener is deleted, and its API keys are revoked.',
+  fields: (t) => ({ listenerId: t.exposeID('listenerId') }),
+})
+
+const create = verbInput('CreateListenerInput', createInput)
+const update = verbInput('UpdateListenerInput', updateInput, 'editVersion')
+const remove = verbInput('DeleteListenerInput', deleteInput, 'editVersion')
+
+builder.mutationFields((t) => ({
+  createListener: t.field({
+    type: success('CreateListenerSuccess'),
+    description:
+      'Registers a listener. Only for organizations with a self-hosted enterprise plan. The listener program needs an API key of the role `listener`.',
+    errors: { types: [ConflictError] },
+    args: { input: t.arg({ type: create.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => createListener(ctx, create.raw(input), readBack(ctx, info)),
+  }),
+  updateListener: t.field({
+    type: success('UpdateListenerSuccess'),
+    description: 'Changes the given members and keeps the rest. A namespace that a deployment uses can’t be removed.',
+    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
+    args: { input: t.arg({ type: update.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => updateListener(ctx, update.raw(input), readBack(ctx, info)),
+  }),
+  deleteListener: t.field({
+    type: DeleteListenerSuccess,
+    description: 'Deletes a listener that no deployment uses, and revokes its API keys.',
+    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
+    args: { input: t.arg({ type: remove.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => {
+      await deleteListener(ctx, remove.raw(input))
+      return { listenerId: input.listenerId as string }
+    },
+  }),
 }))

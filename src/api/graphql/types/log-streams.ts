@@ -13,9 +13,8 @@ import { streamLog } from '../../realtime/log-stream.ts'
 import type { Stream } from '../../realtime/stream.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import { LogLevel, LogType } from '../builder/enums.ts'
 import { withArgumentNames } from '../builder/errors.ts'
-import { Log } from './log.ts'
+import { LOG_FILTER, Log, type LogFilter } from './log.ts'
 
 const WHERE =
   'The stream begins with the oldest kept line. With `last` it begins with that number of newest lines, and with `after` after the line of that cursor.'
@@ -23,24 +22,17 @@ const ENDS =
   'A stream that ends early (the client reads too slowly, or the server stops) ends with an error. Its extensions have the `cursor` to continue from.'
 
 const args = builder.args((t) => ({
-  type: t.field({ type: LogType, required: true }),
+  ...LOG_FILTER,
   after: t.string({
     description:
       'The `cursor` of a line. The stream begins after it and ignores `last`, so a reconnecting client only adds this argument.',
   }),
   last: t.int({ description: 'From 0 (only new lines) to 1000.' }),
-  query: t.string({ description: 'Only lines that contain this text. Case is ignored.' }),
-  level: t.field({ type: LogLevel, description: 'Only lines of this level or a more severe one.' }),
-  startTime: t.field({ type: 'DateTime', description: 'Only lines at this time or later.' }),
 }))
 
-interface Args {
-  type: Line['type']
+interface Args extends LogFilter {
   after?: string | null
   last?: number | null
-  query?: string | null
-  level?: Line['level'] | null
-  startTime?: Date | null
 }
 
 type Follow = (ctx: GraphQLContext, call: FollowCall) => Promise<FollowedLog>

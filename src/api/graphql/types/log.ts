@@ -57,12 +57,24 @@ const LogConnection = builder.objectRef<LogPage>('LogConnection').implement({
   }),
 })
 
-/** Arguments of both logs: filters and window. */
-const logArgs = builder.args((t) => ({
+/** Filters of the logs and of their streams. */
+export const LOG_FILTER = builder.args((t) => ({
   type: t.field({ type: LogType, required: true }),
   query: t.string({ description: 'Only lines that contain this text. Case is ignored.' }),
   level: t.field({ type: LogLevel, description: 'Only lines of this level or a more severe one.' }),
   startTime: t.field({ type: 'DateTime', description: 'Only lines at this time or later.' }),
+}))
+
+export interface LogFilter {
+  type: LogLine['type']
+  query?: string | null
+  level?: LogLine['level'] | null
+  startTime?: Date | null
+}
+
+/** Arguments of both logs: filters and window. */
+const logArgs = builder.args((t) => ({
+  ...LOG_FILTER,
   endTime: t.field({ type: 'DateTime', description: 'Only lines before this time.' }),
   first: t.int({ description: 'From 1 to 1000. Default: 50 if `last` is absent, too.' }),
   after: t.string(),
@@ -70,11 +82,7 @@ const logArgs = builder.args((t) => ({
   before: t.string(),
 }))
 
-interface LogArgs extends Window {
-  type: LogLine['type']
-  query?: string | null
-  level?: LogLine['level'] | null
-  startTime?: Date | null
+interface LogArgs extends Window, LogFilter {
   endTime?: Date | null
 }
 

@@ -1,19 +1,24 @@
-/**
- * OAuth tokens: each person sees only their own (docs/oauth.md#rules, docs/api-rules.md#graphql). oauth-token-mutations.ts
- * has the mutations.
- */
+/** OAuth tokens and their mutations: each person sees only their own (docs/oauth.md#rules, docs/api-rules.md#graphql). */
 import { queryFromInfo } from '@pothos/plugin-prisma'
+import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
+import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
+import { type IssuedToken, issueAccessToken, issueInput } from '../../../domain/oauth/tokens/issue.ts'
 import {
   displayLabel,
   tokenStatus,
   tokenStatusMessage,
   tokens,
   tokensOfProvider,
+  updateInput,
+  updateToken,
 } from '../../../domain/oauth/tokens/token.ts'
+import { OAuthUnavailableError } from '../../../domain/ports/oauth-client.ts'
 import { builder } from '../builder/builder.ts'
 import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { OAuthTokenStatus } from '../builder/enums.ts'
+import { rowMutation } from '../builder/read-back.ts'
+import { verbInput } from '../builder/verb-input.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 
 // select no whole row: it contains the token
@@ -77,4 +82,83 @@ builder.queryField('oauthTokens', (t) =>
     { name: 'OAuthTokenConnection' },
     { name: 'OAuthTokenEdge' },
   ),
+)
+
+const { success, readBack } = rowMutation('token', OAuthToken, tokens.written)
+
+const DeleteOAuthTokenSuccess = builder.objectRef<{ tokenId: string }>('DeleteOAuthTokenSuccess').implement({
+  description: 'The token and its connections are deleted.',
+  fields: (t) => ({ tokenId: t.exposeID('tokenId') }),
+})
+
+const DeleteOAuthTokensOfUserSuccess = builder
+  .objectRef<{ deleted: number }>('DeleteOAuthTokensOfUserSuccess')
+  .implement({
+    fields: (t) => ({ deleted: t.exposeInt('deleted', { description: 'The number of deleted tokens.' }) }),
+  })
+
+// `default` is a second name that only REST has for `is_default`
+const { path, body } = updateInput.shape
+const update = verbInput('UpdateOAuthTokenInput', updateInput.extend({ path, body: body.omit({ default: true }) }))
+const remove = verbInput('DeleteOAuthTokenInput', deleteInput)
+const removeOfUser = verbInput('DeleteOAuthTokensOfUserInput', deleteOfUserInput)
+
+builder.mutationFields((t) => ({
+  updateOAuthToken: t.field({
+    type: success('UpdateOAuthTokenSuccess'),
+    description: 'Labels one of your OAuth tokens or makes it the default. Absent members stay unchanged.',
+    errors: { types: [NotFoundError] },
+    args: { input: t.arg({ type: update.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => updateToken(ctx, update.raw(input), readBack(ctx, info)),
+  }),
+  deleteOAuthToken: t.field({
+    type: DeleteOAuthTokenSuccess,
+    description:
+      'Deletes one of your OAuth tokens and its connections, and revokes it at the provider. If the provider can’t be reached, revocation is retried.',
+    errors: { types: [NotFoundError] },
+    args: { input: t.arg({ type: remove.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => {
+      await deleteToken(ctx, remove.raw(input))
+      return { tokenId: input.tokenId as string }
+    },
+  }),
+  deleteOAuthTokensOfUser: t.field({
+    type: DeleteOAuthTokensOfUserSuccess,
+    description:
+      'Deletes all OAuth tokens of a user who left, or of a revoked key, with their connections. Each is revoked at its provider. For admins, who can’t see the tokens.',
+    errors: {},
+    args: { input: t.arg({ type: removeOfUser.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => ({ deleted: await deleteTokensOfUser(ctx, removeOfUser.raw(input)) }),
+  }),
+}))
+
+const IssueAccessTokenSuccess = builder.objectRef<IssuedToken>('IssueAccessTokenSuccess').implement({
+  description: 'An access token of the provider. Only the agent gets it.',
+  fields: (t) => ({
+    accessToken: t.exposeString('accessToken', { description: 'Don’t keep it after `expiresAt`.' }),
+    tokenType: t.exposeString('tokenType', { description: 'The provider’s spelling, usually `bearer`.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Request a new token at this time. Null: the provider does not report it.',
+    }),
+    scopes: t.exposeStringList('scopes', {
+      description: 'The scopes of the token. It has at least the requested ones.',
+    }),
+    connectionId: t.exposeID('connectionId'),
+    providerAccountLabel: t.exposeString('accountLabel', { nullable: true }),
+  }),
+})
+
+const input = verbInput('IssueAccessTokenInput', issueInput)
+
+builder.mutationField('issueAccessToken', (t) =>
+  t.field({
+    type: IssueAccessTokenSuccess,
+    description:
+      'Issues an access token to an agent that calls with its own key (role `agent`). The OAuth token must be connected to the agent and cover the scopes. If a person has several, the default one is used, otherwise the oldest. A token that has expired or is about to is refreshed first.',
+    errors: { types: [NotFoundError, ConflictError, OAuthUnavailableError] },
+    args: { input: t.arg({ type: input.type, required: true }) },
+    resolve: (_root, args, ctx) => issueAccessToken(ctx, input.raw(args.input)),
+  }),
 )

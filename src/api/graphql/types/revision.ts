@@ -1,4 +1,4 @@
-/** Revisions: versions of a deployment, each made from one source. revision-mutations.ts has the mutations. */
+/** Revisions: versions of a deployment, each made from one source. deployment-mutations.ts has the mutations. */
 
 import { readAnyRevision } from '../../../domain/revisions/read.ts'
 import { rolloutStartedAt } from '../../../domain/revisions/step-history.ts'

@@ -1,10 +1,13 @@
-/** Workspaces and their organization: the types, and the queries for workspaces that the caller can act in. */
+/** Workspaces and their organization: the types, the queries for workspaces that the caller can act in, and the mutation. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { getWorkspace, workspaces, workspacesNamed } from '../../../domain/workspaces.ts'
+import { ConflictError } from '../../../domain/errors/errors.ts'
+import { createInput, createWorkspace, getWorkspace, workspaces, workspacesNamed } from '../../../domain/workspaces.ts'
 import { builder } from '../builder/builder.ts'
 import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { Plan } from '../builder/enums.ts'
+import { rowMutation } from '../builder/read-back.ts'
+import { verbInput } from '../builder/verb-input.ts'
 
 export const Organization = builder.prismaObject('Organization', {
   description: 'The owner of workspaces.',
@@ -52,3 +55,16 @@ builder.queryFields((t) => ({
     { name: 'WorkspaceEdge' },
   ),
 }))
+
+const { success, readBack } = rowMutation('workspace', Workspace, workspaces.written)
+const create = verbInput('CreateWorkspaceInput', createInput)
+
+builder.mutationField('createWorkspace', (t) =>
+  t.field({
+    type: success('CreateWorkspaceSuccess'),
+    description: 'Creates a workspace in the organization. For admins with a credential of the whole organization.',
+    errors: { types: [ConflictError] },
+    args: { input: t.arg({ type: create.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => createWorkspace(ctx, create.raw(input), readBack(ctx, info)),
+  }),
+)

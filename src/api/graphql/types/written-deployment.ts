@@ -26,40 +26,24 @@ export function readBack(ctx: GraphQLContext, info: GraphQLResolveInfo): ReadBac
 }
 
 /** A result with the deployment. Each mutation has its own type, so that it can get more fields. */
-export const withDeployment = (name: string) =>
+export const withDeployment = (name: string, revision?: { nullable: boolean; description: string }) =>
   builder.objectRef<WrittenParts>(name).implement({
     fields: (t) => ({
       deployment: t.field({
         type: Deployment,
         description: 'The deployment after this call.',
-        resolve: ({ deployment }) => deployment!,
+        resolve: (written) => written.deployment!,
       }),
+      ...(revision && { revision: t.field({ type: Revision, ...revision, resolve: (written) => written.revision! }) }),
     }),
   })
 
-/** The same, with the revision that the call created or changed. */
-export function withRevision(name: string) {
-  const success = withDeployment(name)
-  builder.objectField(success, 'revision', (t) =>
-    t.field({
-      type: Revision,
-      description: 'The revision that this call created or changed.',
-      resolve: ({ revision }) => revision!,
-    }),
-  )
-  return success
-}
+export const withRevision = (name: string) =>
+  withDeployment(name, { nullable: false, description: 'The revision that this call created or changed.' })
 
-/** The same for a call that may create a revision. */
-export function withOptionalRevision(name: string) {
-  const success = withDeployment(name)
-  builder.objectField(success, 'revision', (t) =>
-    t.field({
-      type: Revision,
-      nullable: true,
-      description: 'The revision that this call created. Null: it created none.',
-      resolve: ({ revision }) => revision,
-    }),
-  )
-  return success
-}
+/** For a call that may create a revision. */
+export const withOptionalRevision = (name: string) =>
+  withDeployment(name, {
+    nullable: true,
+    description: 'The revision that this call created. Null: it created none.',
+  })

@@ -1,5 +1,6 @@
 /** The git provider's integrations over REST (docs/sources.md#git-providers). Each call has two paths, for older clients. */
 import { z } from 'zod'
+import { uuid } from '../../../domain/parsing/fields.ts'
 import { startInput, startInstallation } from '../../../domain/sources/integrations/installation.ts'
 import {
   listInput,
@@ -8,8 +9,41 @@ import {
   removeIntegration,
 } from '../../../domain/sources/integrations/integrations.ts'
 import { listRepositories, listRepositoriesInput } from '../../../domain/sources/integrations/repositories.ts'
+import type { Integration } from '../../../domain/values/row-types.ts'
 import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
-import { installation, integration, repository } from '../responses/integration.ts'
+import { responseSchema, time } from '../responses/response-schema.ts'
+
+const integration = responseSchema(
+  { id: 'Integration' },
+  {
+    id: uuid.describe('Use it as `source_config.integration_id`.'),
+    installation_id: z.string().nullable().describe("The git provider's id of the installation, if it has one."),
+    name: z.string(),
+  },
+  (row: Integration) => ({ installationId: row.installationId === null ? null : String(row.installationId) }),
+)
+
+const installation = responseSchema(
+  { id: 'Installation' },
+  {
+    install_url: z
+      .string()
+      .describe('The page of the git provider where a person installs the app. It returns to this server.'),
+    expires_at: time.describe('The installation must be finished before this time.'),
+  },
+)
+
+const repository = responseSchema(
+  { id: 'Repository' },
+  {
+    host_integration_id: uuid.describe('Use it as `source_config.integration_id`.'),
+    id: z.int(),
+    name: z.string(),
+    owner: z.string(),
+    url: z.string().describe('Use it as `source_config.repo_url`.'),
+    default_branch: z.string().describe('Use it as `source_revision_config.repo_ref`.'),
+  },
+)
 
 const tag = 'Git integrations'
 

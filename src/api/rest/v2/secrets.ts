@@ -1,5 +1,6 @@
 /** Operations on secrets of a deployment by name (docs/deployments.md#secrets). */
 
+import { z } from 'zod'
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import {
   changeSecrets,
@@ -7,11 +8,33 @@ import {
   revealSecret,
   revealSecretInput,
 } from '../../../domain/deployments/secrets.ts'
-import { listSecrets, listSecretsInput } from '../../../domain/secrets/secret-set.ts'
+import { listSecrets, listSecretsInput, type NamedSecret } from '../../../domain/secrets/secret-set.ts'
+import { secret } from '../../../domain/values/shapes.ts'
 import { handledBy, type Operation, operation, singleResponse } from '../framework/operation.ts'
+import { actor } from '../responses/actor.ts'
 import { deployment } from '../responses/deployment.ts'
+import { responseSchema, time } from '../responses/response-schema.ts'
 import { REVISION_ID_HEADER, revisionIdHeader } from '../responses/revision.ts'
-import { namedSecrets, revealedSecret } from '../responses/secret.ts'
+
+const namedSecret = responseSchema(
+  { id: 'NamedSecret' },
+  {
+    name: z.string(),
+    set_at: time.nullable().describe('When the value was set; null if an older server version set it.'),
+    set_by: actor
+      .nullable()
+      .describe('Who set the value, with the name at that time. It is null whenever `set_at` is null.'),
+  },
+  ({ origin }: NamedSecret) => ({ setAt: origin?.at ?? null, setBy: origin?.by ?? null }),
+)
+
+const namedSecrets = responseSchema(
+  { id: 'NamedSecretList' },
+  { resources: z.array(namedSecret) },
+  (resources: readonly NamedSecret[]) => ({ resources }),
+)
+
+const revealedSecret = responseSchema({ id: 'RevealedSecret' }, secret.shape)
 
 const tag = 'Deployments'
 

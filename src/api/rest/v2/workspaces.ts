@@ -1,7 +1,20 @@
 /** Operations on workspaces (docs/api-rules.md#who-is-calling). */
+
+import { z } from 'zod'
+import { uuid } from '../../../domain/parsing/fields.ts'
 import { createInput, createWorkspace } from '../../../domain/workspaces.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
-import { workspace } from '../responses/workspace.ts'
+import { responseSchema, time } from '../responses/response-schema.ts'
+
+const workspace = responseSchema(
+  { id: 'Workspace' },
+  {
+    id: uuid.describe('The `tenant_id` of its resources, and the value of `X-Tenant-Id`.'),
+    organization_id: uuid,
+    name: z.string(),
+    created_at: time,
+  },
+)
 
 export const workspaces: Operation[] = [
   operation({
