@@ -1,5 +1,5 @@
 /** The source of the key ring, and that a server without the right keys does not start (docs/deployments.md#secrets). */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,11 +8,11 @@ import { checkKeyRing, loadKeyRing } from '../../src/app/keyring-file.ts'
 import { createLogger } from '../../src/app/logger.ts'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { queueRevocation } from '../../src/domain/oauth/tokens/revoke.ts'
-import { sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
 import { ConfigError, readConfig } from '../../src/platform/config/config.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
+import { storedToken } from '../support/oauth-tokens.ts'
 import { temporaryFolder } from '../support/process.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
@@ -126,26 +126,13 @@ describe('a server with OAuth data only', () => {
     expect(made.status, made.text).toBe(200)
     await needsItsKey()
 
-    const oauthProviderId = made.body.id as string
-    await db.oAuthProvider.update({ where: { id: oauthProviderId }, data: { clientSecret: null } })
+    const provider = await db.oAuthProvider.update({ where: { id: made.body.id }, data: { clientSecret: null } })
     await check(`another:${newKey()}`)
-    const id = randomUUID()
     const content = { accessToken: 'a', tokenType: 'bearer', refreshToken: 'r' }
-    await db.oAuthToken.create({
-      data: {
-        id,
-        workspaceId: app.tenant.workspaceId,
-        oauthProviderId,
-        subject: 'somebody',
-        sealed: sealToken(keyring, id, content),
-        refreshable: true,
-        tokenUrl: 'https://accounts.example.com/token',
-      },
-    })
+    const token = await storedToken(app, { provider, content })
     await needsItsKey()
 
-    const token = await db.oAuthToken.delete({ where: { id } })
-    const provider = await db.oAuthProvider.findUniqueOrThrow({ where: { id: oauthProviderId } })
+    await db.oAuthToken.delete({ where: { id: token.id } })
     await check(`another:${newKey()}`)
     await transaction(core, (tx) => queueRevocation(tx, keyring, provider, token, content))
     await needsItsKey()

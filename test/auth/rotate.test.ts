@@ -12,13 +12,14 @@ import { seal, unseal } from '../../src/domain/crypto/encrypted-value.ts'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { verifierContext } from '../../src/domain/oauth/authorizations/authorization.ts'
 import { queueRevocation } from '../../src/domain/oauth/tokens/revoke.ts'
-import { openToken, sealToken } from '../../src/domain/oauth/tokens/token.ts'
+import { openToken } from '../../src/domain/oauth/tokens/token.ts'
 import { rotateSecrets, SEALED_COLUMNS } from '../../src/domain/secrets/rotate.ts'
 import { openSecrets, sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
 import type { Secret } from '../../src/domain/values/shapes.ts'
 import { testApp, useApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
+import { storedToken } from '../support/oauth-tokens.ts'
 import { cli, run, temporaryFolder } from '../support/process.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -50,19 +51,9 @@ async function sealEverything() {
   expect(made.status, made.text).toBe(200)
   const oauthProviderId = made.body.id as string
   const { workspaceId } = app.tenant
-  const token = await db.oAuthToken.create({
-    data: {
-      workspaceId,
-      oauthProviderId,
-      subject: 'somebody',
-      sealed: '',
-      refreshable: true,
-      tokenUrl: 'https://accounts.example.com/token',
-    },
-  })
-  await db.oAuthToken.update({ where: { id: token.id }, data: { sealed: sealToken(keyring, token.id, content) } })
-  const row = await db.oAuthProvider.findUniqueOrThrow({ where: { id: oauthProviderId } })
-  await transaction(app.app.core, (tx) => queueRevocation(tx, keyring, row, token, content))
+  const provider = await db.oAuthProvider.findUniqueOrThrow({ where: { id: oauthProviderId } })
+  const token = await storedToken(app, { provider, content })
+  await transaction(app.app.core, (tx) => queueRevocation(tx, keyring, provider, token, content))
   const authorization = randomUUID()
   await db.oAuthAuthorization.create({
     data: {

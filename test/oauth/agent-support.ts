@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { openProviderAccess, redirectUriOf } from '../../src/domain/oauth/provider-access.ts'
 import { connectAgent } from '../../src/domain/oauth/tokens/connections.ts'
-import { openToken, sealToken, type TokenContent } from '../../src/domain/oauth/tokens/token.ts'
+import { openToken, type TokenContent } from '../../src/domain/oauth/tokens/token.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { type Answer, newKey, type TestApp, type TestTenant } from '../support/app.ts'
 import type { OAuthServer } from '../support/oauth-server.ts'
+import { storedToken } from '../support/oauth-tokens.ts'
 import { LOCAL, oauthProvider, type TestProvider } from './support.ts'
 
 /** A server whose jobs refresh nothing. */
@@ -54,8 +55,8 @@ export async function connectedAgent(
   const { organizationId, workspaceId } = tenant
   const provider = how.provider ?? (await oauthProvider(app, server, { organizationId }))
   const agent = how.agent ?? (await newAgent(app, tenant))
-  const row = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: provider.id } })
-  const access = openProviderAccess(core.keyring, row)
+  const client = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: provider.id } })
+  const access = openProviderAccess(core.keyring, client)
   const redirectUri = redirectUriOf(core, { ...provider, isDynamicClient: false })
   const [state, codeVerifier] = [randomUUID(), await core.oauth.codeVerifier()]
   const url = await core.oauth.authorizationUrl(access, { redirectUri, state, codeVerifier, scopes })
@@ -63,21 +64,9 @@ export async function connectedAgent(
   const set = await core.oauth.exchange(access, { callback, state, redirectUri, codeVerifier })
   const { accessToken, tokenType, refreshToken } = set
   const content = { accessToken, tokenType, refreshToken }
-  const id = randomUUID()
-  await core.db.oAuthToken.create({
-    data: {
-      id,
-      workspaceId,
-      oauthProviderId: provider.id,
-      subject,
-      scopes,
-      sealed: sealToken(core.keyring, id, content),
-      refreshable: refreshToken !== null,
-      tokenUrl: row.tokenUrl,
-      expiresAt: new Date(Date.now() + set.expiresIn! * 1000),
-      ...how.row,
-    },
-  })
+  const expiresAt = new Date(Date.now() + set.expiresIn! * 1000)
+  const row = { workspaceId, subject, scopes, expiresAt, ...how.row }
+  const { id } = await storedToken(app, { provider, content, row })
   const { id: connectionId } = await transaction(core, (tx) =>
     connectAgent(tx, { workspaceId, agentId: agent.agentId, tokenId: id, subject }),
   )

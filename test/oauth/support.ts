@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import { redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access.ts'
 import type { Answer, TestApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { storedProvider } from '../support/oauth-tokens.ts'
 import { useStarted } from '../support/started.ts'
 
 /** A test OAuth server for all tests of the file. */
@@ -37,30 +38,35 @@ export interface TestProvider {
 
 /** A provider of workspace A's organization with a registered client. Default: client_secret_post with PKCE. */
 export async function oauthProvider(
-  { app, tenant }: TestApp,
+  scene: TestApp,
   server: OAuthServer,
   how: ProviderOptions = {},
 ): Promise<TestProvider> {
+  const { core } = scene.app
   const { method = 'client_secret_post', pkce = true, providerId = `acme-${randomUUID().slice(0, 8)}` } = how
-  const redirectUri = redirectUriOf(app.core, { id: '', providerId, isDynamicClient: false })
+  const redirectUri = redirectUriOf(core, { id: '', providerId, isDynamicClient: false })
   const { clientId, clientSecret } = await server.client({ method, redirectUri, requirePkce: pkce })
   const id = randomUUID()
-  const row = await app.core.db.oAuthProvider.create({
-    data: {
+  const sealed = clientSecret === null ? null : sealClientSecret(core.keyring, id, clientSecret)
+  const { authUrl, tokenUrl } = server
+  const { name } = await storedProvider(scene, {
+    ...{
       id,
-      organizationId: how.organizationId ?? tenant.organizationId,
+      organizationId: how.organizationId ?? scene.tenant.organizationId,
       providerId,
-      name: how.name ?? `Acme ${providerId}`,
       clientId,
-      clientSecret: clientSecret === null ? null : sealClientSecret(app.core.keyring, id, clientSecret),
-      authUrl: server.authUrl,
-      tokenUrl: server.tokenUrl,
+      authUrl,
+      tokenUrl,
+    },
+    ...{
+      name: how.name ?? `Acme ${providerId}`,
+      clientSecret: sealed,
       usesPkce: pkce,
       tokenEndpointAuthMethod: method,
-      ...how.row,
     },
+    ...how.row,
   })
-  return { id, providerId, name: row.name, clientId, clientSecret }
+  return { id, providerId, name, clientId, clientSecret }
 }
 
 export interface AuthenticateOptions {
