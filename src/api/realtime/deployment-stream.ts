@@ -15,7 +15,6 @@ import { NotFoundError } from '../../domain/errors/errors.ts'
 import { parse, type RawInput } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
-import { beginStream } from './begin-stream.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
 
@@ -31,20 +30,21 @@ export async function streamDeploymentChanges(
   requireRole(ctx, 'viewer')
   const { after: cursor, deployment_id: deploymentId } = parse(changesInput, raw).query
   const workspaceId = ctx.workspace.id
-  return beginStream(ctx, relay.deployments, workspaceId, async (hold) => {
+  return relay.deployments.stream(ctx, workspaceId, async () => {
     const read = () => readChangesSnapshot(ctx.db, workspaceId, deploymentId)
     const snapshot = await relay.deployments.state(`${workspaceId} ${deploymentId ?? ''}`, read)
     if (!snapshot.there) throw new NotFoundError('Deployment', deploymentId!)
     const after = cursor === undefined ? null : readChangeCursor(ctx, cursor, snapshot.sequence)
     if (after !== null) refuseMissing(after, snapshot.removed)
     const { sequence } = snapshot
-    return relay.deployments.stream(hold, selection(deploymentId), {
+    return {
+      selection: selection(deploymentId),
       position: after ?? sequence,
       // tells a client that reads state after this message that it misses nothing
       snapshot: after === null ? { cursor: changeCursor({ workspaceId, sequence }), deploymentIds: [] } : null,
       knownEnd: sequence,
       completesAtKnownEnd: false,
-    })
+    }
   })
 }
 

@@ -5,17 +5,31 @@
  */
 import { z } from 'zod'
 import { NotFoundError } from '../../domain/errors/errors.ts'
+import { readEventCursor, readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import { eventTypes, expandTypes } from '../../domain/events/page.ts'
-import { type EventScope, hasEvents, inScope, type LogSnapshot, type StoredEvent } from '../../domain/events/read.ts'
+import {
+  type EventScope,
+  hasEvents,
+  inScope,
+  type LogSnapshot,
+  readSnapshot,
+  type StoredEvent,
+} from '../../domain/events/read.ts'
 import { queryText, queryUuid } from '../../domain/parsing/fields.ts'
 import { parse, type RawInput } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
+import type { EventActor } from '../../domain/values/event-types.ts'
 import { isTerminal } from '../../domain/values/lifecycle.ts'
 import { deploymentPath, revisionPath } from '../../domain/values/shapes.ts'
-import { beginEventStream, type StreamedEvent, type Subject } from './begin-event-stream.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
+import type { Topic } from './topic.ts'
+
+export type Subject = Pick<EventScope, 'deploymentId' | 'revisionId'>
+
+/** An event of the log, or, without an actor, the current status at the start of a stream. */
+export type StreamedEvent = Omit<StoredEvent, 'actor'> & { actor: EventActor | null }
 
 const place = { after: queryText, types: eventTypes }
 const ofWorkspace = z.object({ query: z.object(place) })
@@ -69,6 +83,83 @@ function begin(
     isOver: (snapshot) => isOver(ctx, subject, snapshot),
     initial: (status) => (subject.revisionId && inScope(status, { types }) ? status : null),
   })
+}
+
+export interface EventStreamOptions<Value> {
+  subject: Subject
+  /** Cursor of the last received event. */
+  after: string | undefined
+  selection: Selection<StoredEvent, Value>
+  /** Whether no more events were possible when the snapshot was read. Throws NotFoundError. */
+  isOver(snapshot: LogSnapshot): boolean | Promise<boolean>
+  /** The value that a stream without `after` begins with; null: none. */
+  initial(status: StreamedEvent): Value | null
+}
+
+/** Throws ValidationError for an invalid cursor, errors of `isOver`, and RATE_LIMITED. */
+export function beginEventStream<Value>(
+  ctx: RequestContext,
+  relay: Relay,
+  { subject, after: cursor, selection, isOver, initial }: EventStreamOptions<Value>,
+): Promise<Stream<Value>> {
+  const { workspace } = ctx
+  return relay.events.stream(ctx, workspace.id, async (topic) => {
+    const snapshot = await snapshotOf(ctx, relay, topic, subject, cursor)
+    const { sequence, removed, revision } = snapshot
+    const completesAtKnownEnd = await isOver(snapshot)
+    const after = cursor === undefined ? null : readPastCursor(ctx, cursor, sequence)
+    if (after !== null) refuseExpired(after, removed)
+    return {
+      selection,
+      position: after ?? sequence,
+      snapshot: after === null && revision ? initial(currentStatus(workspace.id, sequence, revision)) : null,
+      knownEnd: sequence,
+      completesAtKnownEnd,
+    }
+  })
+}
+
+/**
+ * Returns the log's end and the state of `subject`, read once for concurrent subscribers. A stream of the whole workspace
+ * whose `after` is still in memory needs no statement.
+ */
+async function snapshotOf(
+  ctx: RequestContext,
+  relay: Relay,
+  topic: Topic<StoredEvent>,
+  { deploymentId, revisionId }: Subject,
+  after: string | undefined,
+): Promise<LogSnapshot> {
+  const whole = deploymentId === undefined && revisionId === undefined
+  if (whole && after !== undefined && topic.hasRecent(readEventCursor(ctx, after, 'after'))) {
+    const absent = { deploymentId: null, tornDown: false, revision: null }
+    return { sequence: topic.position!, removed: topic.evictedUpTo, ...absent }
+  }
+  const key = `${ctx.workspace.id} ${deploymentId ?? ''} ${revisionId ?? ''}`
+  return relay.events.state(key, () => readSnapshot(ctx.db, ctx.workspace.id, { deploymentId, revisionId }))
+}
+
+function currentStatus(
+  workspaceId: string,
+  sequence: bigint,
+  { id, deploymentId, status, reason, message, attempt, since }: NonNullable<LogSnapshot['revision']>,
+): StreamedEvent {
+  return {
+    workspaceId,
+    sequence,
+    type: 'revision.status',
+    deploymentId,
+    revisionId: id,
+    subjectId: null,
+    fromStatus: null,
+    toStatus: status,
+    reason,
+    message,
+    attempt,
+    changed: [],
+    actor: null,
+    occurredAt: since,
+  }
 }
 
 async function isOver(

@@ -3,13 +3,15 @@
  * the previous read, after a NOTIFY or a poll.
  */
 
+import { takeSlot } from '../../domain/concurrency/concurrency-limit.ts'
+import type { RequestContext } from '../../domain/transaction/context.ts'
 import { createSingleflight } from '../../platform/async/batcher.ts'
 import type { Log } from '../../platform/log/log.ts'
 import type { Outlet, Rendering } from './frames.ts'
 import { Group } from './group.ts'
 import type { LogKind } from './log-kinds.ts'
 import { LogReader, type ReadBudget } from './log-reader.ts'
-import { type Beginning, type Selection, Stream } from './stream.ts'
+import { type Beginning, Stream } from './stream.ts'
 import { Subscriber } from './subscriber.ts'
 import { TimeSlice } from './time-slice.ts'
 import { Topic, type Watcher } from './topic.ts'
@@ -29,15 +31,6 @@ export interface FeedOptions {
   onNeeded: () => void
 }
 
-/** A reference to a topic that keeps its log followed. */
-export interface TopicHandle<Item> {
-  readonly topic: Topic<Item>
-  /** Idempotent. */
-  release(): void
-  /** Registers a function that `release` calls too. */
-  onRelease(also: () => void): void
-}
-
 export interface Watch {
   /** Resolves when no later commit can be missed. */
   ready: Promise<void>
@@ -47,8 +40,6 @@ export interface Watch {
 const ITEMS_PER_READ = 500
 /** Concurrent reads, so that changes in many logs leave connections of the pool to others. */
 const MAX_CONCURRENT_READS = 4
-/** An unused topic stays in memory for this time, for clients that reconnect. */
-const UNUSED_TOPIC_TTL_MS = 30_000
 
 export class Feed<Item, Scope = unknown> {
   readonly kind: LogKind<Item, Scope>
@@ -72,77 +63,61 @@ export class Feed<Item, Scope = unknown> {
 
   /** Whether any log is followed. */
   get needed(): boolean {
-    return [...this.#topics.values()].some(({ holders }) => holders > 0)
-  }
-
-  /** Call it before reading the state that a stream begins with, so that no change in between is missed. */
-  acquire(id: string): TopicHandle<Item> {
-    const topic =
-      this.#topics.get(id) ?? new Topic(id, this.kind as LogKind<Item, unknown>, this.#options.capacity, this.#reader)
-    this.#topics.set(id, topic)
-    topic.holders++
-    this.#options.onNeeded()
-    let held = true
-    const also: (() => void)[] = []
-    return {
-      topic,
-      release: () => {
-        if (!held) return
-        held = false
-        for (const call of also) call()
-        if (--topic.holders === 0) this.#retire(topic)
-      },
-      onRelease: (call) => void (held ? also.push(call) : call()),
-    }
+    return this.#topics.size > 0
   }
 
   /** Tells a topic that its log reaches `position`, which was read after the topic was acquired. */
-  begin(topic: Topic<Item>, position: bigint): void {
+  #begin(topic: Topic<Item>, position: bigint): void {
     topic.begin(position)
     if (topic.position! < position) this.#due.add(topic)
     this.#readDue()
   }
 
-  /** `hold`: acquired before `beginning` was read. The stream releases it when it ends. */
-  stream<Value>(
-    hold: TopicHandle<Item>,
-    selection: Selection<Item, Value>,
-    beginning: Beginning<Value>,
-  ): Stream<Value> {
-    this.begin(hold.topic, beginning.knownEnd)
-    return new Stream<Value>(
-      (rendering, outlet) => this.#open(hold, selection, beginning, rendering, outlet),
-      () => hold.release(),
-    )
+  /**
+   * Takes a concurrency slot and follows log `id`; then `begin` reads the starting point, so that no change in between is
+   * missed. `onEnd` registers a function for the stream's end. Throws errors of `begin`, and RATE_LIMITED when the
+   * workspace has too many streams.
+   */
+  async stream<Value>(
+    ctx: RequestContext,
+    id: string,
+    begin: (topic: Topic<Item>, onEnd: (call: () => void) => void) => Promise<Beginning<Item, Value>>,
+  ): Promise<Stream<Value>> {
+    const atEnd = [takeSlot(ctx, 'streams')]
+    const topic = this.#acquire(id)
+    atEnd.push(() => this.#release(topic))
+    const release = () => {
+      for (const call of atEnd.splice(0)) call()
+    }
+    try {
+      const beginning = await begin(topic, (call) => void atEnd.push(call))
+      this.#begin(topic, beginning.knownEnd)
+      return new Stream((rendering, outlet) => this.#open(topic, beginning, rendering, outlet, release), release)
+    } catch (error) {
+      release()
+      throw error
+    }
   }
 
   #open<Value>(
-    hold: TopicHandle<Item>,
-    selection: Selection<Item, Value>,
-    beginning: Beginning<Value>,
+    topic: Topic<Item>,
+    beginning: Beginning<Item, Value>,
     rendering: Rendering,
     outlet: Outlet,
+    release: () => void,
   ): (error: unknown) => void {
-    const { topic } = hold
+    const { selection, snapshot } = beginning
     const key = `${selection.key} ${rendering.key}`
     const known = topic.followers.get(key) as Group<Item, Value> | undefined
     const group = known ?? new Group(topic, selection, rendering, this.#pace)
     topic.followers.set(key, group)
-    const { position, knownEnd, completesAtKnownEnd, snapshot } = beginning
-    const subscriber = new Subscriber({
-      outlet,
-      position,
-      knownEnd,
-      completesAtKnownEnd,
-      begun: snapshot === null,
-      cursorOf: (at) => topic.cursorOf(at),
-      release: () => {
-        group.remove(subscriber)
-        if (group.size === 0 && topic.followers.get(group.key) === group) topic.followers.delete(group.key)
-        hold.release()
-      },
+    const cursorOf = (position: bigint) => this.kind.cursorOf(topic.id, position)
+    const subscriber = new Subscriber(outlet, beginning, cursorOf, () => {
+      group.remove(subscriber)
+      if (group.size === 0 && topic.followers.get(key) === group) topic.followers.delete(key)
+      release()
     })
-    outlet.begin?.(snapshot === null ? topic.cursorOf(position) : null)
+    outlet.begin?.(subscriber.cursor)
     outlet.onGone(() => subscriber.leave())
     if (this.#options.stopping.aborted) subscriber.interrupt('UNAVAILABLE', 'This server is stopping.')
     if (!subscriber.ended) group.join(subscriber, snapshot)
@@ -152,23 +127,37 @@ export class Feed<Item, Scope = unknown> {
 
   /** Calls `on` with each future item that `wants` accepts, without an additional statement. */
   watch(id: string, watcher: Watcher<Item>): Watch {
-    const { topic, release } = this.acquire(id)
+    const topic = this.#acquire(id)
     topic.watchers.add(watcher)
     const ready = topic.placed()
-    if (topic.position === null || topic.stale) void this.compare()
+    if (topic.position === null) void this.compare()
     return {
       ready,
-      close() {
-        topic.watchers.delete(watcher)
-        release()
+      close: () => {
+        if (topic.watchers.delete(watcher)) this.#release(topic)
       },
     }
+  }
+
+  #acquire(id: string): Topic<Item> {
+    const known = this.#topics.get(id)
+    const topic = known ?? new Topic(id, this.kind as LogKind<Item, unknown>, this.#options.capacity, this.#reader)
+    this.#topics.set(id, topic)
+    topic.holders++
+    this.#options.onNeeded()
+    return topic
+  }
+
+  #release(topic: Topic<Item>): void {
+    if (--topic.holders > 0) return
+    this.#topics.delete(topic.id)
+    this.#due.delete(topic)
   }
 
   /** Reports possible changes in a log. */
   wake(id: string): void {
     const topic = this.#topics.get(id)
-    if (!topic || topic.holders === 0) return
+    if (!topic) return
     this.#due.add(topic)
     this.#readDue()
   }
@@ -181,11 +170,12 @@ export class Feed<Item, Scope = unknown> {
     this.#comparing = true
     while (this.#again && this.needed && !this.#options.stopping.aborted) {
       this.#again = false
-      const ids = [...this.#topics.values()].filter(({ holders }) => holders > 0).map(({ id }) => id)
-      const positions = await this.#reader.read(() => this.kind.newest(ids)).catch(() => new Map<string, bigint>())
+      const positions = await this.#reader
+        .read(() => this.kind.newest([...this.#topics.keys()]))
+        .catch(() => new Map<string, bigint>())
       for (const [id, position] of positions) {
         const topic = this.#topics.get(id)
-        if (topic) this.begin(topic, position)
+        if (topic) this.#begin(topic, position)
       }
     }
     this.#comparing = false
@@ -196,22 +186,12 @@ export class Feed<Item, Scope = unknown> {
     for (const topic of this.#topics.values()) for (const follower of topic.followers.values()) follower.stop()
   }
 
-  #retire(topic: Topic<Item>): void {
-    topic.stale = true
-    const forget = () => {
-      if (topic.holders === 0 && this.#topics.get(topic.id) === topic) this.#topics.delete(topic.id)
-    }
-    setTimeout(forget, UNUSED_TOPIC_TTL_MS).unref()
-  }
-
   /** Reads the logs with changes, several concurrently, but each log only once at a time. */
   #readDue(): void {
     for (const topic of this.#due) {
       if (this.#reading.size >= MAX_CONCURRENT_READS) return
-      if (topic.holders === 0) this.#due.delete(topic)
       // a topic that is being read, or has no position yet, stays in the set
-      else if (topic.position !== null && !topic.stale && !this.#reading.has(topic))
-        void this.#readNext(topic, topic.position)
+      if (topic.position !== null && !this.#reading.has(topic)) void this.#readNext(topic, topic.position)
     }
   }
 
@@ -228,7 +208,7 @@ export class Feed<Item, Scope = unknown> {
       const age = this.#options.clock().getTime() - this.kind.occurredAt(newest).getTime()
       this.#options.relayed?.(Math.max(0, age) / 1000)
     }
-    if (items.length === ITEMS_PER_READ) this.#due.add(topic)
+    if (items.length === ITEMS_PER_READ && topic.holders > 0) this.#due.add(topic)
     this.#reading.delete(topic)
     this.#readDue()
   }

@@ -29,8 +29,6 @@ const MAX_CACHED_PAGES = 16
 const WRITE_STALL_TIMEOUT_MS = 60_000
 
 export class Group<Item, Value> implements Follower<Item> {
-  /** Identifies the selection and the rendering. */
-  readonly key: string
   /** A subscriber that becomes live now has everything up to here. */
   position: bigint
   readonly #topic: Topic<Item>
@@ -45,7 +43,6 @@ export class Group<Item, Value> implements Follower<Item> {
   #running = false
 
   constructor(topic: Topic<Item>, selection: Selection<Item, Value>, rendering: Rendering, pace: TimeSlice) {
-    this.key = `${selection.key} ${rendering.key}`
     this.#topic = topic
     this.#selection = selection
     this.#rendering = rendering
@@ -245,7 +242,7 @@ export class Group<Item, Value> implements Follower<Item> {
     for (const [i, { value, position }] of entries.entries()) {
       const text = texts[i]
       if (typeof text !== 'string') continue
-      frames.push({ cursor: this.#topic.cursorOf(position), position, value, text })
+      frames.push({ cursor: this.#topic.kind.cursorOf(this.#topic.id, position), position, value, text })
       size += text.length
       if (size < MAX_BATCH_CHARS) continue
       batches.push(new Batch(frames, position))

@@ -4,17 +4,11 @@
  */
 
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
-import { type LogName, readLogStates } from '../../domain/logs/follow.ts'
+import { type LogName, type LogState, readLogStates } from '../../domain/logs/follow.ts'
 import type { Db } from '../../domain/transaction/context.ts'
+import { createBatcher } from '../../platform/async/batcher.ts'
 import type { Feed } from './feed.ts'
 import type { LogReader } from './log-reader.ts'
-
-interface Followed {
-  name: LogName
-  /** Called with the id of the last line. */
-  readonly over: Set<(end: bigint) => void>
-  stop(): void
-}
 
 export interface LogEndsOptions {
   db: Db
@@ -27,75 +21,55 @@ export interface LogEndsOptions {
 
 export class LogEnds {
   readonly #options: LogEndsOptions
-  readonly #followed = new Map<string, Followed>()
-  readonly #due = new Set<Followed>()
-  #looking = false
+  /** One check per stream; concurrent checks share a statement. */
+  readonly #checks = new Set<() => Promise<void>>()
+  readonly #gather = createBatcher({ maxBatch: Number.POSITIVE_INFINITY, gathersTurn: true })
   #poll: NodeJS.Timeout | null = null
 
   constructor(options: LogEndsOptions) {
     this.#options = options
   }
 
-  /** Calls back once when the log has ended. Returns the function that ends the watch. */
+  /** Calls back once when the log has ended, with the id of the last line. Returns the function that ends the watch. */
   watch(workspaceId: string, name: LogName, onOver: (end: bigint) => void): () => void {
-    const key = `${name.type} ${name.revisionId ?? name.deploymentId}`
-    const followed = this.#followed.get(key) ?? this.#begin(workspaceId, key, name)
-    followed.over.add(onOver)
-    return () => {
-      followed.over.delete(onOver)
-      if (followed.over.size > 0) return
-      followed.stop()
-      if (this.#followed.get(key) === followed) this.#followed.delete(key)
+    const { deploymentId, revisionId } = name
+    const check = async () => {
+      const state = await this.#gather('states', name, (names) => this.#read(names)).catch(() => null)
+      if (state?.over && this.#checks.delete(check)) onOver(state.end)
     }
-  }
-
-  #begin(workspaceId: string, key: string, name: LogName): Followed {
-    const { events } = this.#options
-    const followed: Followed = { name, over: new Set(), stop: () => watch.close() }
-    const watch = events.watch(workspaceId, {
-      wants: ({ type, deploymentId, revisionId }) =>
-        deploymentId === name.deploymentId &&
-        (type === 'deployment.torn_down' || (name.revisionId !== null && revisionId === name.revisionId)),
-      on: () => this.#look([followed]),
+    const events = this.#options.events.watch(workspaceId, {
+      wants: (event) =>
+        event.deploymentId === deploymentId &&
+        (event.type === 'deployment.torn_down' || (revisionId !== null && event.revisionId === revisionId)),
+      on: () => void check(),
     })
-    this.#followed.set(key, followed)
+    this.#checks.add(check)
     // an end since the caller's last read has no event any more
-    void watch.ready.then(() => this.#look([followed]))
+    void events.ready.then(check)
     this.#keepPolling()
-    return followed
+    return () => {
+      events.close()
+      this.#checks.delete(check)
+    }
   }
 
   #keepPolling(): void {
     if (this.#options.stopping.aborted) return
-    const round = () => {
+    const round = async () => {
+      await Promise.all([...this.#checks].map((check) => check()))
       this.#poll = null
-      this.#look(this.#followed.values())
-      if (this.#followed.size > 0) this.#keepPolling()
+      if (this.#checks.size > 0) this.#keepPolling()
     }
-    this.#poll ??= setTimeout(round, this.#options.pollEvery).unref()
+    this.#poll ??= setTimeout(() => void round(), this.#options.pollEvery).unref()
   }
 
-  #look(followed: Iterable<Followed>): void {
-    for (const one of followed) this.#due.add(one)
-    if (!this.#looking && this.#due.size > 0) void this.#lookAtDue()
-  }
-
-  async #lookAtDue(): Promise<void> {
-    this.#looking = true
-    while (this.#due.size > 0 && !this.#options.stopping.aborted) {
-      const due = [...this.#due]
-      this.#due.clear()
-      const names = due.map(({ name }) => name)
-      const { db, reader } = this.#options
-      const states = await reader.read(() => readLogStates(db, names)).catch(() => [])
-      for (const [i, { over, end }] of states.entries()) {
-        const waiting = over ? [...due[i]!.over] : []
-        for (const call of waiting) {
-          due[i]!.over.delete(call)
-          call(end)
-        }
-      }
-    }
-    this.#looking = false
+  /** Reads each log once. */
+  async #read(names: readonly LogName[]): Promise<LogState[]> {
+    const { db, reader } = this.#options
+    const keys = names.map(({ type, deploymentId, revisionId }) => `${type} ${revisionId ?? deploymentId}`)
+    const logs = new Map(keys.map((key, i) => [key, names[i]!]))
+    const states = await reader.read(() => readLogStates(db, [...logs.values()]))
+    const found = new Map([...logs.keys()].map((key, i) => [key, states[i]!]))
+    return keys.map((key) => found.get(key)!)
   }
 }

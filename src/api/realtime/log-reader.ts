@@ -59,23 +59,15 @@ export class LogReader {
       pause: (retries) => backoff(retries, MIN_PAUSE_MS, MAX_PAUSE_MS),
       when: (error) => {
         if (error instanceof ValidationError) return false
-        if (!this.#stopping.aborted) this.#fail(error)
+        if (!this.#down && !this.#stopping.aborted) {
+          this.#down = true
+          this.#log.error({ err: error }, `${this.#what} cannot be read; streams wait, trying again`)
+        }
         return true
       },
     })
-    this.#up()
-    return answer
-  }
-
-  #fail(error: unknown): void {
-    if (this.#down) return
-    this.#down = true
-    this.#log.error({ err: error }, `${this.#what} cannot be read; streams wait, trying again`)
-  }
-
-  #up(): void {
-    if (!this.#down) return
+    if (this.#down) this.#log.info({}, `${this.#what} can be read again`)
     this.#down = false
-    this.#log.info({}, `${this.#what} can be read again`)
+    return answer
   }
 }

@@ -6,7 +6,6 @@
 import { type FollowedLog, findBeginning, logKeyOf, readLogStates } from '../../domain/logs/follow.ts'
 import { type Line, matches } from '../../domain/logs/lines.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
-import { beginStream } from './begin-stream.ts'
 import type { LineScope } from './log-kinds.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
@@ -17,18 +16,17 @@ import type { Selection, Stream } from './stream.ts'
  * is too slow, or the server stops.
  */
 export async function streamLog(ctx: RequestContext, relay: Relay, log: FollowedLog): Promise<Stream<Line>> {
-  const feed = relay.lines[log.type]
-  return beginStream(ctx, feed, log.deploymentId, async (hold) => {
+  return relay.lines[log.type].stream(ctx, log.deploymentId, async (_topic, onEnd) => {
     const [state] = await readLogStates(ctx.db, [log])
     const { end, over } = state!
-    const position = await findBeginning(ctx, log, end)
-    return feed.stream(hold, selection(log), {
-      position,
+    return {
+      selection: selection(log),
+      position: await findBeginning(ctx, log, end),
       snapshot: null,
       knownEnd: end,
       completesAtKnownEnd: over,
-      onOpen: (complete) => hold.onRelease(relay.logEnds.watch(ctx.workspace.id, log, complete)),
-    })
+      onOpen: (complete) => onEnd(relay.logEnds.watch(ctx.workspace.id, log, complete)),
+    }
   })
 }
 

@@ -13,7 +13,7 @@ import type { RequestContext } from '../../domain/transaction/context.ts'
 import { isTerminal } from '../../domain/values/lifecycle.ts'
 import { knownReason, type Reason } from '../../domain/values/reasons.ts'
 import type { RevisionStatus } from '../../domain/values/row-types.ts'
-import { beginEventStream, type StreamedEvent, type Subject } from './begin-event-stream.ts'
+import { beginEventStream, type StreamedEvent, type Subject } from './event-stream.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
 

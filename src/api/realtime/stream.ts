@@ -20,7 +20,8 @@ export interface Selection<Item, Value> {
 }
 
 /** The starting point of a stream. */
-export interface Beginning<Value> {
+export interface Beginning<Item, Value> {
+  selection: Selection<Item, Value>
   /** The subscriber has everything up to here. */
   position: bigint
   /** The state as of `position`, sent first; null: none. */

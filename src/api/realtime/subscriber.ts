@@ -1,45 +1,38 @@
 /** One subscriber of a stream: its position and its outlet. */
 
 import type { Batch, Ending, Outlet } from './frames.ts'
-import { StreamInterruptedError } from './stream.ts'
-
-export interface SubscriberOptions {
-  outlet: Outlet
-  /** It has everything up to here. */
-  position: bigint
-  /** The log reaches at least this position. */
-  knownEnd: bigint
-  /** It completes at `knownEnd`. */
-  completesAtKnownEnd: boolean
-  /** The snapshot was sent. Before that, resuming after `position` would miss it. */
-  begun: boolean
-  cursorOf: (position: bigint) => string
-  /** Called once, at any end. */
-  release: () => void
-}
+import { type Beginning, StreamInterruptedError } from './stream.ts'
 
 export class Subscriber {
   readonly outlet: Outlet
+  /** It has everything up to here. */
+  position: bigint
   knownEnd: bigint
   completesAtKnownEnd: boolean
-  position: bigint
+  /** The snapshot was sent. Before that, resuming after `position` would miss it. */
+  begun: boolean
   /** It receives its group's batches; otherwise it reads by itself until it has caught up. */
   live = false
   /** It was live, and its client was too slow. */
   behind = false
   ended = false
-  begun: boolean
   readonly #cursorOf: (position: bigint) => string
   readonly #release: () => void
 
-  constructor(options: SubscriberOptions) {
-    this.outlet = options.outlet
-    this.position = options.position
-    this.knownEnd = options.knownEnd
-    this.completesAtKnownEnd = options.completesAtKnownEnd
-    this.begun = options.begun
-    this.#cursorOf = options.cursorOf
-    this.#release = options.release
+  /** `release` is called once, at any end. */
+  constructor(
+    outlet: Outlet,
+    { position, knownEnd, completesAtKnownEnd, snapshot }: Beginning<never, unknown>,
+    cursorOf: (position: bigint) => string,
+    release: () => void,
+  ) {
+    this.outlet = outlet
+    this.position = position
+    this.knownEnd = knownEnd
+    this.completesAtKnownEnd = completesAtKnownEnd
+    this.begun = snapshot === null
+    this.#cursorOf = cursorOf
+    this.#release = release
   }
 
   /** Sends the part of a batch that it lacks. */
@@ -65,16 +58,17 @@ export class Subscriber {
   end(how: Ending): void {
     if (this.ended) return
     this.leave()
-    const cursor = this.#cursor
+    const { cursor } = this
     this.outlet.end('error' in how && cursor !== null ? { cursor, ...how } : how)
   }
 
-  get #cursor(): string | null {
+  /** The `after` to continue with; null: repeat the first subscription. */
+  get cursor(): string | null {
     return this.begun ? this.#cursorOf(this.position) : null
   }
 
   /** Ends it early, with the cursor to continue from. */
   interrupt(code: 'STREAM_OVERFLOW' | 'UNAVAILABLE', why: string): void {
-    this.end({ error: new StreamInterruptedError(code, why, this.#cursor) })
+    this.end({ error: new StreamInterruptedError(code, why, this.cursor) })
   }
 }

@@ -23,10 +23,8 @@ export class Topic<Item> {
   /** By selection and rendering. */
   readonly followers = new Map<string, Follower<Item>>()
   readonly watchers = new Set<Watcher<Item>>()
-  /** Number of streams and watchers; without any the log isn't read. */
+  /** Number of streams and watchers. */
   holders = 0
-  /** It was unused for a while, so much of the log may lie after its position. */
-  stale = false
   readonly #reader: LogReader
   #position: bigint | null = null
   #ring: Ring<Item> | null = null
@@ -51,24 +49,20 @@ export class Topic<Item> {
 
   /** Whether memory has all published items after `position`; false if `position` is ahead of them. */
   hasRecent(position: bigint): boolean {
-    return !this.stale && this.#position !== null && position >= this.evictedUpTo && position <= this.#position
+    return this.#position !== null && position >= this.evictedUpTo && position <= this.#position
   }
 
-  /** The log reaches `position`. A topic without a position, or with a very old one, begins there. */
+  /** The log reaches `position`. A topic without a position begins there. */
   begin(position: bigint): void {
-    const long = this.stale && this.#position !== null && position - this.#position > BigInt(this.capacity)
-    this.stale = false
-    if (this.#position === null || long) {
-      this.#position = position
-      this.#ring = new Ring(this.capacity, this.kind, position)
-    }
-    for (const positioned of this.#placed.splice(0)) positioned()
+    if (this.#position !== null) return
+    this.#position = position
+    this.#ring = new Ring(this.capacity, this.kind, position)
+    for (const placed of this.#placed.splice(0)) placed()
   }
 
   /** Resolves when it has a position: no later commit is missed. */
   placed(): Promise<void> {
-    if (this.#position !== null && !this.stale) return Promise.resolve()
-    return new Promise((resolve) => this.#placed.push(resolve))
+    return new Promise((resolve) => void (this.#position === null ? this.#placed.push(resolve) : resolve()))
   }
 
   /** Publishes the items that follow its position, in order. */
@@ -100,9 +94,5 @@ export class Topic<Item> {
     // the read may have found items beyond the known end
     const end = last === undefined || this.kind.positionOf(last) < target ? target : this.kind.positionOf(last)
     return { items, end }
-  }
-
-  cursorOf(position: bigint): string {
-    return this.kind.cursorOf(this.id, position)
   }
 }

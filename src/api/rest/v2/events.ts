@@ -7,8 +7,12 @@ import {
   listRevisionEventsInput,
   listWorkspaceEvents,
 } from '../../../domain/events/page.ts'
-import type { StreamedEvent } from '../../realtime/begin-event-stream.ts'
-import { streamDeploymentEvents, streamRevisionEvents, streamWorkspaceEvents } from '../../realtime/event-stream.ts'
+import {
+  type StreamedEvent,
+  streamDeploymentEvents,
+  streamRevisionEvents,
+  streamWorkspaceEvents,
+} from '../../realtime/event-stream.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import type { StreamDefinition } from '../framework/stream.ts'
 import { event, eventPage } from '../responses/event.ts'
