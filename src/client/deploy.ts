@@ -2,8 +2,16 @@
 import type { Connection } from './connection.ts'
 import { PilothouseError } from './errors.ts'
 import { findByName } from './find.ts'
-import type { Deployment, DeploymentCreateInput } from './openapi.ts'
-import { applySecretsChange, type Secret, type SecretsChange } from './secrets.ts'
+import type { components, Deployment, DeploymentCreateInput } from './openapi.ts'
+
+export type Secret = components['schemas']['Secret']
+
+/** Changes single secrets. All others stay, including concurrent changes. A new deployment gets exactly the secrets in `set`. */
+export interface SecretsChange {
+  set?: Secret[]
+  /** names */
+  unset?: string[]
+}
 
 /** The body of a create. An update changes only the given members. `secrets` is the whole set, or a change of single secrets. */
 export type DeployBody = Partial<Omit<DeploymentCreateInput, 'name' | 'secrets'>> & {
@@ -146,4 +154,15 @@ function idempotencyKey(key: string | undefined, write: string): Record<string, 
   if (!/^[\x20-\x7e]{1,200}$/.test(key))
     throw new TypeError('idempotencyKey must have 1 to 200 printable ASCII characters.')
   return { 'Idempotency-Key': `"${`${key}:${write}`.replace(/["\\]/g, '\\$&')}"` }
+}
+
+/** The server's mask of a value. A write with this text keeps the stored value. */
+const UNCHANGED = '••••••••'
+
+/** Returns the whole set after the change, for a write that also changes other fields. */
+function applySecretsChange({ secrets }: Deployment, { set = [], unset = [] }: SecretsChange): Secret[] {
+  const all = new Map(secrets.map(({ name }) => [name, UNCHANGED]))
+  for (const name of unset) all.delete(name)
+  for (const { name, value } of set) all.set(name, value)
+  return [...all].map(([name, value]) => ({ name, value })).sort((a, b) => (a.name < b.name ? -1 : 1))
 }
