@@ -84,7 +84,9 @@ const text = (n: number) => `{ deployments(first: 1) { nodes { id } } n${n}: __t
 /** Records executed documents, each requested again this many times. */
 function record(learning: DocumentCache, from: number, to: number, more: number): void {
   for (let n = from; n < to; n++) {
-    learning.recordExecuted(text(n), parse(text(n)), null)
+    const document = parse(text(n))
+    learning.documents.set(text(n), document)
+    learning.recordExecuted(document, null)
     for (let i = 0; i < more; i++) learning.find(text(n), null)
   }
 }

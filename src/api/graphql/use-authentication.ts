@@ -10,8 +10,8 @@ import type { Log } from '../../platform/log/log.ts'
 import { type Authenticate, CHALLENGE } from '../auth/authenticate.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { GraphQLContext } from './builder/context.ts'
-import { presentError } from './builder/errors.ts'
-import type { Handover } from './fast-path/fast-path.ts'
+import { errorBody } from './builder/errors.ts'
+import type { Handover } from './fast-path/document-cache.ts'
 import type { StreamContext } from './use-streams.ts'
 
 /** Data from the HTTP server. */
@@ -66,23 +66,14 @@ export function useAuthentication(
         const lastEventId = request.headers.get('last-event-id')
         Object.assign(serverContext, caller, { relay, lastEventId } satisfies Partial<GraphQLContext>)
       } catch (error) {
-        const presented = presentError(error, log, requestId)
-        const {
-          status,
-          http: _http,
-          ...extensions
-        } = presented.extensions as {
-          status: number
-          retryAfter?: number
-          http?: unknown
-        }
+        const body = errorBody(error, log, requestId)
+        const { status, retryAfter } = body.extensions as { status: number; retryAfter?: number }
         const headers = {
           'content-type': 'application/json; charset=utf-8',
           ...(status === 401 ? { 'www-authenticate': CHALLENGE } : {}),
-          ...(extensions.retryAfter === undefined ? {} : { 'retry-after': String(extensions.retryAfter) }),
+          ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
         }
-        const body = { errors: [{ message: presented.message, extensions: { ...extensions, status } }] }
-        endResponse(new fetchAPI.Response(JSON.stringify(body), { status, headers }))
+        endResponse(new fetchAPI.Response(JSON.stringify({ errors: [body] }), { status, headers }))
       }
     },
   }

@@ -4,16 +4,15 @@
  */
 import { introspectionFromSchema, NoSchemaIntrospectionCustomRule } from 'graphql'
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
-import { LRUCache } from 'lru-cache'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Admission } from '../limits/admission.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { ResponseCache } from '../response-cache/response-cache.ts'
 import type { Heartbeat } from '../sse/heartbeat.ts'
-import { DocumentCache } from './fast-path/document-cache.ts'
+import { DOCUMENT_BOUNDS, DocumentCache, useDocumentCache } from './fast-path/document-cache.ts'
 import { createFastPath, type FastPath } from './fast-path/fast-path.ts'
-import { useDocumentCache } from './fast-path/use-document-cache.ts'
+import { SegmentedLru } from './fast-path/segmented-lru.ts'
 import { schema } from './schema.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
 import { documentFormLimits, useDocumentLimits } from './use-document-limits.ts'
@@ -55,22 +54,6 @@ const withoutIntrospection: Plugin = {
 /** The same limit as in REST (docs/api-rules.md#errors). */
 export const MAX_BODY_BYTES = 1024 * 1024
 
-const MAX_TOTAL_LENGTH = 512 * 1024
-/** A longer document is not cached: it contains large values that differ each time. */
-const MAX_DOCUMENT_LENGTH = 32 * 1024
-
-/**
- * Caches parsed and validated documents by text. It is bounded by text length, because a parsed document needs about a
- * hundred times the memory of its text.
- */
-function createDocumentCache<T extends object>(): LRUCache<string, T> {
-  return new LRUCache({
-    maxSize: MAX_TOTAL_LENGTH,
-    maxEntrySize: MAX_DOCUMENT_LENGTH,
-    sizeCalculation: (_document, text) => Math.max(text.length, 1),
-  })
-}
-
 /** Creates Yoga, and the fast path for documents that it executed before. */
 export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; fastPath: FastPath } {
   const { core, authenticate, relay, admission, responseCache, graphiql, introspection } = options
@@ -96,7 +79,7 @@ export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; f
     multipart: false,
     cors: false,
     maxRequestBodySize: MAX_BODY_BYTES,
-    parserAndValidationCache: { documentCache: createDocumentCache(), errorCache: createDocumentCache() },
+    parserAndValidationCache: { documentCache: documentCache.documents, errorCache: new SegmentedLru(DOCUMENT_BOUNDS) },
     // the last plugin presents, masks and logs errors, because it knows the request
     maskedErrors: false,
     logging: false,

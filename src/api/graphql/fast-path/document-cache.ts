@@ -1,24 +1,38 @@
 /**
- * Remembers documents that Yoga executed successfully, by their exact text, and the content types it answered with.
- * fast-path.ts answers the same document without Yoga. See README.md.
+ * Caches parsed documents for Yoga by their exact text, and remembers which operations Yoga executed successfully, and the
+ * content types that it answered with. fast-path.ts answers the same operation without Yoga. See README.md.
  */
 import {
   type DocumentNode,
+  type ExecutionResult,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql'
+import { isAsyncIterable, type Plugin } from 'graphql-yoga'
+import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { type CompiledQuery, compileQuery } from '../compiled-queries/compile.ts'
 import { SegmentedLru } from './segmented-lru.ts'
 
-const DOCUMENTS = { maxEntries: 500, maxTotalLength: 512 * 1024, maxKeyLength: 32 * 1024 }
+/** A parsed document needs about a hundred times the memory of its text. Longer texts have large values that differ each time. */
+export const DOCUMENT_BOUNDS = { maxEntries: 500, maxTotalLength: 512 * 1024, maxKeyLength: 32 * 1024 }
 /** Bounds for values of `Accept`. */
-const CONTENT_TYPES = { maxEntries: 80, maxTotalLength: 16_000, maxKeyLength: 200 }
+const ACCEPT_BOUNDS = { maxEntries: 80, maxTotalLength: 16_000, maxKeyLength: 200 }
+
+/** Results that Yoga takes over when the fast path gives up. */
+export interface Handover {
+  /** the caller or the authentication error, so the request is counted once */
+  caller?: Promise<RequestContext>
+  /** a result with errors, which Yoga presents */
+  result?: ExecutionResult
+}
 
 /** A query that the fast path can answer. */
 export interface CachedQuery {
+  /** No other query of this process has it. */
+  id: number
   document: DocumentNode
   /** number of operations in its document */
   operationCount: number
@@ -27,29 +41,24 @@ export interface CachedQuery {
   compiled: CompiledQuery | null
 }
 
-interface CachedDocument {
-  document: DocumentNode
-  /** executed operations; null: compiled when requested again */
-  queries: Map<OperationDefinitionNode, CachedQuery | null>
-}
+let lastId = 0
 
 export class DocumentCache {
+  readonly documents = new SegmentedLru<DocumentNode>(DOCUMENT_BOUNDS)
   readonly #schema: GraphQLSchema
-  readonly #documents = new SegmentedLru<CachedDocument>(DOCUMENTS)
-  readonly #contentTypes = new SegmentedLru<{ type: string }>(CONTENT_TYPES)
+  /** executed operations; null: compiled when requested again */
+  readonly #queries = new WeakMap<OperationDefinitionNode, CachedQuery | null>()
+  readonly #contentTypes = new SegmentedLru<{ type: string }>(ACCEPT_BOUNDS)
 
   constructor(schema: GraphQLSchema) {
     this.#schema = schema
   }
 
   /** Call it when an operation was executed without errors. */
-  recordExecuted(text: string, document: DocumentNode, operationName: string | null): void {
+  recordExecuted(document: DocumentNode, operationName: string | null): void {
     const operation = getOperationAST(document, operationName)
-    if (operation?.operation !== OperationTypeNode.QUERY) return
-    const cached = this.#documents.peek(text)
-    // Yoga may have dropped the document from its own cache and parsed it again
-    if (cached?.document !== document) this.#documents.set(text, { document, queries: new Map([[operation, null]]) })
-    else if (!cached.queries.has(operation)) cached.queries.set(operation, null)
+    if (operation?.operation === OperationTypeNode.QUERY && !this.#queries.has(operation))
+      this.#queries.set(operation, null)
   }
 
   /** Records the content type negotiated for an `Accept` header (`''` when the header is absent). */
@@ -64,21 +73,65 @@ export class DocumentCache {
 
   /** Finds an executed operation. Null: Yoga must answer. */
   find(text: string, operationName: string | null): CachedQuery | null {
-    const cached = this.#documents.get(text)
-    const operation = cached && getOperationAST(cached.document, operationName)
-    if (!operation || !cached.queries.has(operation)) return null
-    const query = cached.queries.get(operation) ?? this.#compile(cached.document, operation)
-    cached.queries.set(operation, query)
+    const document = this.documents.get(text)
+    const operation = document && getOperationAST(document, operationName)
+    if (!operation || !this.#queries.has(operation)) return null
+    const query = this.#queries.get(operation) ?? this.#compile(document, operation)
+    this.#queries.set(operation, query)
     return query
   }
 
   #compile(document: DocumentNode, operation: OperationDefinitionNode): CachedQuery {
-    const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length
     return {
+      id: ++lastId,
       document,
-      operationCount: operations,
+      operationCount: document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length,
       operation,
       compiled: compileQuery(this.#schema, document, operation),
     }
+  }
+}
+
+/** Content types that the fast path may send. */
+const CONTENT_TYPES = ['application/json; charset=utf-8', 'application/graphql-response+json; charset=utf-8']
+
+interface ExecutionContext extends Handover {
+  request: Request
+  params?: { query?: string | null; operationName?: string | null }
+}
+
+/**
+ * Yoga plugin: records successfully executed documents and negotiated content types. A result that the fast path already
+ * has, with errors, is not executed again.
+ */
+export function useDocumentCache(documentCache: DocumentCache): Plugin<{ request: Request }> {
+  const successful = new WeakSet<Request>()
+  return {
+    onExecute({ args, setResultAndStopExecution }) {
+      const { params = {}, request, result } = args.contextValue as ExecutionContext
+      if (result) {
+        setResultAndStopExecution(result)
+        return
+      }
+      const { query, operationName = null } = params
+      if (!query || operationName === '') return
+      return {
+        onExecuteDone({ result }) {
+          if (isAsyncIterable(result) || (result as ExecutionResult).errors) return
+          documentCache.recordExecuted(args.document, operationName)
+          successful.add(request)
+        },
+      }
+    },
+    onResponse({ request, response }) {
+      const type = response.headers.get('content-type') ?? ''
+      if (
+        CONTENT_TYPES.includes(type) &&
+        response.status === 200 &&
+        request.method === 'POST' &&
+        successful.has(request)
+      )
+        documentCache.recordContentType(request.headers.get('accept') ?? '', type)
+    },
   }
 }

@@ -3,9 +3,9 @@
  * Any unusual or invalid request goes to Yoga with its body given back. See README.md.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type ExecutionResult, type GraphQLSchema, getVariableValues } from 'graphql'
+import { execute, type GraphQLSchema, getVariableValues } from 'graphql'
 import { databaseFailure } from '../../../domain/errors/database-error.ts'
-import type { RequestContext } from '../../../domain/transaction/context.ts'
+import type { Db, RequestContext } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { type Admission, HEAVY_COST, HEAVY_DOCUMENT_LENGTH } from '../../limits/admission.ts'
 import type { RequestScope } from '../../limits/request-scope.ts'
@@ -13,8 +13,8 @@ import type { Relay } from '../../realtime/relay.ts'
 import type { ResponseCache } from '../../response-cache/response-cache.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { COST_LIMIT, costOf } from '../builder/cost.ts'
-import { answerByResolvers, answerCompiled, withFailingDatabase } from './answer.ts'
-import type { CachedQuery, DocumentCache } from './document-cache.ts'
+import type { CompiledQuery } from '../compiled-queries/compile.ts'
+import type { CachedQuery, DocumentCache, Handover } from './document-cache.ts'
 import { parseRequestBody, readRequestBody } from './request-body.ts'
 
 /** Longer bodies are rare and contain large values. */
@@ -39,14 +39,6 @@ export interface FastPathOptions {
   documentCache: DocumentCache
   admission: Admission
   responseCache: ResponseCache
-}
-
-/** Results that Yoga takes over when the fast path gives up. */
-export interface Handover {
-  /** the caller or the authentication error, so the request is counted once */
-  caller?: Promise<RequestContext>
-  /** a result with errors, which Yoga presents */
-  result?: ExecutionResult
 }
 
 export interface FastPath {
@@ -86,6 +78,25 @@ export function createFastPath({
   admission,
   responseCache,
 }: FastPathOptions): FastPath {
+  /** JSON of a compiled query's answer, reused while nothing changed. Throws if the resolvers must answer. */
+  function answerCompiled(
+    ctx: GraphQLContext,
+    compiled: CompiledQuery,
+    variables: Record<string, unknown>,
+    cacheKey: string,
+  ): Promise<string | Buffer> {
+    return responseCache.getOrRead<string | Buffer>(ctx, cacheKey, async () => {
+      const { data, version, expiresAt } = await compiled.run(ctx, variables)
+      const text = `{"data":${data}}`
+      const toEntry = () => {
+        const value = Buffer.from(text)
+        return { value, bytes: value.length }
+      }
+      // the compiled query already left the unused part out of its version
+      return { value: text, toEntry, version, showsLastSeen: true, expiresAt }
+    })
+  }
+
   /** JSON of the answer; null: Yoga must answer. */
   async function read(
     caller: RequestContext,
@@ -107,12 +118,18 @@ export function createFastPath({
     let ctx: GraphQLContext = { relay, lastEventId: null, request: new Request(requestScope), cost, ...caller }
     if (compiled)
       try {
-        return await answerCompiled(responseCache, ctx, compiled, { query, sentVariables, variables: coerced })
+        return await answerCompiled(ctx, compiled, coerced, `${query.id} ${JSON.stringify(sentVariables)}`)
       } catch (error) {
         // the resolvers answer or report the error; after a database failure they don't wait for the database again
         if (databaseFailure(error) !== null) ctx = withFailingDatabase(ctx, error)
       }
-    const result = await answerByResolvers(schema, ctx, { query, sentVariables, variables: coerced })
+    const result = await execute({
+      schema,
+      document,
+      operationName: name,
+      contextValue: ctx,
+      variableValues: sentVariables,
+    })
     if (!result.errors) return JSON.stringify(result)
     handover.result = result
     return null
@@ -157,4 +174,20 @@ function bodyLength({ raw: { method, url, headers } }: FastifyRequest): number {
   for (const name of EXCLUDED_HEADERS) if (headers[name] !== undefined) return 0
   const { 'content-length': length = '' } = headers
   return /^\d{1,6}$/.test(length) && Number(length) <= MAX_BODY_BYTES ? Number(length) : 0
+}
+
+/**
+ * A copy of the context whose database calls all fail immediately with this error. After a database failure the resolvers
+ * can present the error without another wait.
+ */
+function withFailingDatabase(ctx: GraphQLContext, error: unknown): GraphQLContext {
+  const fail = () => {
+    const failed = Promise.reject(error)
+    // a caller of several promises may handle only the first failure
+    failed.catch(() => {})
+    return failed
+  }
+  // stands for the client, its models, their methods and template tags: every call fails
+  const unavailable: unknown = new Proxy(() => {}, { get: () => unavailable, apply: fail })
+  return { ...ctx, db: unavailable as Db, query: fail, transact: fail }
 }

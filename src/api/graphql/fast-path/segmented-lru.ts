@@ -43,11 +43,6 @@ export class SegmentedLru<T extends object> {
     return once
   }
 
-  /** Returns the value without counting as a request. */
-  peek(text: string): T | undefined {
-    return this.#protected.peek(text) ?? this.#probation.peek(text)
-  }
-
   set(text: string, value: T): void {
     if (this.#protected.has(text)) this.#protected.set(text, value)
     else this.#probation.set(text, value)

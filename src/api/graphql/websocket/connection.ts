@@ -32,16 +32,14 @@ export interface ConnectionOptions {
   address: string
   /** Call it after a valid credential. */
   markAuthenticated(): void
-}
-
-export interface Connection {
-  readonly peer: Peer
-  /** For a stopping server: closes when all operations have ended, or after `ms`. */
-  stop(ms: number): void
+  /** aborts when the server stops */
+  stopping: AbortSignal
 }
 
 /** Time to wait for `connection_init`. */
 const INIT_TIMEOUT_MS = 5_000
+/** Time for operations to end when the server stops. Streams end immediately. */
+const STOP_TIMEOUT_MS = 2_000
 const MAX_OPERATIONS = 100
 /** Close code "Try again later" (IANA's registry). */
 const TRY_AGAIN_LATER = 1013
@@ -51,13 +49,12 @@ const GOING_AWAY = [1001, 'This server is stopping.'] as const
 /** graphql-ws needs a document; Yoga parses the real one. */
 const ANY_SUBSCRIPTION = parse('subscription { any }')
 
-export function openConnection(options: ConnectionOptions): Connection {
-  const { core, authenticate, yoga, socket, peer, address } = options
+export function openConnection(options: ConnectionOptions): void {
+  const { core, authenticate, yoga, socket, peer, address, stopping } = options
   const { log } = core
   const operations = new Set<Operation>()
   let credentials: CredentialHeaders = {}
   let stopWatching: (() => void) | undefined
-  let stopping = false
   const gone = new AbortController()
 
   async function connect(payload: Record<string, unknown>): Promise<boolean> {
@@ -96,7 +93,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       peer.discountOperation()
       const onEnd = () => {
         operations.delete(operation)
-        if (stopping && operations.size === 0) closeSoon(...GOING_AWAY)
+        if (stopping.aborted && operations.size === 0) closeSoon(...GOING_AWAY)
       }
       const operation: Operation = startOperation({ id, payload, credentials, address, peer, yoga, log, onEnd })
       operations.add(operation)
@@ -133,6 +130,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     {},
   )
   socket.once('close', (code, reason) => {
+    stopping.removeEventListener('abort', stop)
     stopWatching?.()
     gone.abort()
     for (const operation of operations) void operation.return()
@@ -144,17 +142,20 @@ export function openConnection(options: ConnectionOptions): Connection {
     setImmediate(() => peer.close(code, reason))
   }
 
-  return {
-    peer,
-    stop(ms) {
-      stopping = true
+  /** Closes when all operations have ended, at the latest after STOP_TIMEOUT_MS. */
+  function stop(): void {
+    // streams end by the same signal and send their cursor first
+    setImmediate(() => {
       if (operations.size === 0) return closeSoon(...GOING_AWAY)
       setTimeout(() => {
         const error = new DomainError('UNAVAILABLE', 'This server is stopping.')
         for (const operation of operations) operation.fail(error)
-      }, ms).unref()
-    },
+      }, STOP_TIMEOUT_MS).unref()
+    })
   }
+
+  if (stopping.aborted) stop()
+  else stopping.addEventListener('abort', stop)
 }
 
 /** Whether the message type is only for servers. graphql-ws reports such a message from a client as its own mistake. */

@@ -1,7 +1,6 @@
 /**
- * GraphQL over WebSocket (docs/api-rules.md#graphql-over-websocket): accepts upgrades, pings clients, and closes at
- * shutdown. Pages of any origin may connect: without a key a connection can do nothing, because a cookie alone is not a
- * credential and a session needs this server's page.
+ * Accepts WebSockets for GraphQL (docs/api-rules.md#graphql-over-websocket). Pages of any origin may connect: without a key
+ * a connection can do nothing, because a cookie alone is not a credential and a session needs this server's page.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws'
@@ -9,7 +8,7 @@ import { WebSocketServer } from 'ws'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { addressKey, markAuthenticated } from '../../limits/address-limits.ts'
-import { type Connection, openConnection } from './connection.ts'
+import { openConnection } from './connection.ts'
 import { credentialsOf } from './credentials.ts'
 import type { GraphQLExecutor } from './operation.ts'
 import { Peer } from './peer.ts'
@@ -28,14 +27,8 @@ export interface WebSockets {
   take(request: FastifyRequest, reply: FastifyReply): void
 }
 
-/** The documentation promises 15 s (docs/api-rules.md); the rest is slack for a busy event loop. */
-const PING_INTERVAL_MS = 10_000
-/** Time for operations to end when the server stops. Streams end immediately. */
-const STOP_TIMEOUT_MS = 2_000
-
 export function createWebSockets(options: WebSocketOptions): WebSockets {
   const { core, authenticate, yoga, maxMessageBytes, stopping } = options
-  const connections = new Set<Connection>()
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -47,29 +40,6 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
   server.on('wsClientError', (_error, socket) => {
     socket.end(NOT_A_WEBSOCKET, () => socket.destroy())
   })
-  let pingTimer: NodeJS.Timeout | null = null
-
-  function added(connection: Connection): void {
-    connections.add(connection)
-    pingTimer ??= setInterval(() => {
-      for (const { peer } of connections) peer.pingOrTerminate()
-    }, PING_INTERVAL_MS)
-    if (stopping.aborted) connection.stop(0)
-  }
-
-  function removed(connection: Connection): void {
-    connections.delete(connection)
-    if (connections.size > 0 || !pingTimer) return
-    clearInterval(pingTimer)
-    pingTimer = null
-  }
-
-  stopping.addEventListener('abort', () => {
-    // streams end by the same signal and send their cursor first
-    setImmediate(() => {
-      for (const connection of connections) connection.stop(STOP_TIMEOUT_MS)
-    })
-  })
 
   return {
     take({ raw, ip }, reply) {
@@ -77,7 +47,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
       // from here on no HTTP response can be sent
       reply.raw.detachSocket(tunnel)
       server.handleUpgrade(raw, tunnel, head, (socket) => {
-        const connection = openConnection({
+        openConnection({
           core,
           authenticate,
           yoga,
@@ -86,9 +56,8 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
           headers: credentialsOf({}, raw.headers),
           address: addressKey(ip),
           markAuthenticated: () => markAuthenticated(tunnel),
+          stopping,
         })
-        added(connection)
-        socket.once('close', () => removed(connection))
       })
     },
   }
