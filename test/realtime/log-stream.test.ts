@@ -392,7 +392,7 @@ test('a slow reader is neither cut off nor delays others, and gets everything wh
 
 test('appended lines are read by one statement for any number of followers; beginning costs two', async () => {
   const polls = relayWith({ pollEvery: 3_600_000 })
-  // the revision; the request that its writers notify; the end of the log
+  // the revision; the end of the log
   const begun = await countStatements(domain.database, async () =>
     (await streamLog(ctx, polls, await ofRevision())).close(),
   )
