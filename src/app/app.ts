@@ -27,7 +27,7 @@ import { Heartbeat } from '../api/sse/heartbeat.ts'
 import { databaseFailure } from '../domain/errors/database-error.ts'
 import { printableName } from '../domain/parsing/fields.ts'
 import { clauseOf } from '../domain/ports/oauth-client.ts'
-import type { Core } from '../domain/transaction/context.ts'
+import type { Core, WriteCore } from '../domain/transaction/context.ts'
 import { bootstrap, installationId } from '../domain/workspaces.ts'
 import { Overload, watchOverload } from '../platform/async/overload.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
@@ -90,7 +90,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
 }
 
 /** The first start creates the organization and its key. */
-async function openInstallation(config: Config, core: Core) {
+async function openInstallation(config: Config, core: WriteCore) {
   const { generatedKey } = await bootstrap(core, { text: config.CONTROL_PLANE_API_KEY, name: operatorName() })
   await checkKeyRing(core.db, core.keyring)
   return { generatedKey, installation: await installationId(core) }

@@ -12,7 +12,7 @@ import { databaseFailure } from '../domain/errors/database-error.ts'
 import { KEY_CHANNEL } from '../domain/keys/manage.ts'
 import type { ControlPlane } from '../domain/protocol/protocol.ts'
 import { GITPROVIDER_CHANNEL } from '../domain/sources/webhooks/receive.ts'
-import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/transaction/context.ts'
+import { type Core, OAUTH_CHANNEL, type ReadCore, WORK_CHANNEL } from '../domain/transaction/context.ts'
 import { installationId } from '../domain/workspaces.ts'
 import { type Job, startJobs } from '../platform/async/jobs.ts'
 import { createNotifier } from '../platform/async/notifier.ts'
@@ -173,7 +173,7 @@ async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promi
 }
 
 /** Agents outlive servers, so a job stops those whose deployment is gone. */
-function agentsWithoutDeployment(core: Core, runtime: ProcessRuntime): Job {
+function agentsWithoutDeployment(core: ReadCore, runtime: ProcessRuntime): Job {
   return {
     name: 'end of agents whose deployments are gone',
     intervalSeconds: ORPHAN_CHECK_SECONDS,

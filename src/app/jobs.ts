@@ -11,7 +11,7 @@ import { reportStatuses } from '../domain/sources/commit-statuses.ts'
 import { removeUploads } from '../domain/sources/uploads.ts'
 import { purgeDeliveries } from '../domain/sources/webhooks/delivery-queue.ts'
 import { handleDeliveries } from '../domain/sources/webhooks/handle.ts'
-import type { Core } from '../domain/transaction/context.ts'
+import type { Core, WriteCore } from '../domain/transaction/context.ts'
 import type { Job } from '../platform/async/jobs.ts'
 import { removeImagesBut } from './image-store.ts'
 
@@ -53,7 +53,7 @@ function imageJobsOf(core: Core): Job[] {
 }
 
 /** Announces visible changes of deployments: after commits, and by polling for changes without a notification. */
-export function changeJobsOf(core: Core): Job[] {
+export function changeJobsOf(core: WriteCore): Job[] {
   return [
     { name: 'changes of deployments', intervalSeconds: 1, woken: true, round: () => announceChanges(core) },
     {

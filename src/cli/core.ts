@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { requireUsed } from '../app/backup/data-dir.ts'
 import { createCore, type Opened } from '../app/core.ts'
 import { createLogger } from '../app/logger.ts'
-import type { Core } from '../domain/transaction/context.ts'
+import type { Core, ReadCore } from '../domain/transaction/context.ts'
 import type { Organization, Workspace } from '../domain/values/row-types.ts'
 import { readConfig } from '../platform/config/config.ts'
 import { UsageError } from './terminal/command.ts'
@@ -24,12 +24,12 @@ export async function withCore(work: (core: Core, opened: Opened) => Promise<voi
 }
 
 /** Returns the organization with this id, or the only one. Throws UsageError. */
-export async function selectOrganization(core: Core, id: string | undefined): Promise<Organization> {
+export async function selectOrganization(core: ReadCore, id: string | undefined): Promise<Organization> {
   return selectOne('organization', '--organization-id', await core.db.organization.findMany(), id)
 }
 
 /** Returns the workspace with this id, or the only one. Throws UsageError. */
-export async function selectWorkspace(core: Core, id: string | undefined): Promise<Workspace> {
+export async function selectWorkspace(core: ReadCore, id: string | undefined): Promise<Workspace> {
   return selectOne('workspace', '--workspace', await core.db.workspace.findMany({ orderBy: { createdAt: 'asc' } }), id)
 }
 

@@ -4,7 +4,7 @@ import { issueKey, KEY_ROLES, type NewKey, WITHOUT_HASH } from '../domain/keys/k
 import { keyViolations, markRevoked } from '../domain/keys/manage.ts'
 import { optional, printableName, uuid } from '../domain/parsing/fields.ts'
 import { shareListener } from '../domain/repositories/locks.ts'
-import { type Core, transaction } from '../domain/transaction/context.ts'
+import { type ReadCore, transaction } from '../domain/transaction/context.ts'
 import { COMMAND_LINE } from '../domain/values/event-types.ts'
 import { agentId as agentIdShape } from '../domain/values/oauth-provider.ts'
 import type { ApiKey, Listener } from '../domain/values/row-types.ts'
@@ -95,12 +95,12 @@ const OPTION_OF_FIELD: Record<string, string> = {
  * Returns the workspace whose event log records an organization-wide key: the oldest. Undefined with several organizations, because
  * then the caller must choose.
  */
-async function eventWorkspace(core: Core): Promise<string | undefined> {
+async function eventWorkspace(core: ReadCore): Promise<string | undefined> {
   const [oldest, ...others] = await core.db.workspace.findMany({ orderBy: { createdAt: 'asc' } })
   return others.every((other) => other.organizationId === oldest?.organizationId) ? oldest?.id : undefined
 }
 
-async function listenerWorkspace(core: Core, listenerId?: string | null): Promise<string | undefined> {
+async function listenerWorkspace(core: ReadCore, listenerId?: string | null): Promise<string | undefined> {
   if (listenerId == null) return undefined
   const listener = await core.db.listener.findUnique({ where: { id: listenerId } })
   if (!listener) throw new UsageError(`There is no listener ${listenerId}.`)

@@ -1,3 +1,4 @@
+import type { ReadContext, RequestContext } from './transaction/context.ts'
 /** Finds and reads resources of any type by id, limited to the tenant. */
 
 import { keys } from './keys/key.ts'
@@ -10,7 +11,6 @@ import { readOwnRows } from './query-engine/reading.ts'
 import { sessions } from './sessions/session.ts'
 import { integrations } from './sources/integrations/integrations.ts'
 import { requireRole } from './transaction/access.ts'
-import type { RequestContext } from './transaction/context.ts'
 import type { Selection } from './transaction/once.ts'
 import { type Resource, resource } from './transaction/resource.ts'
 import { workspaces } from './workspaces.ts'
@@ -34,7 +34,7 @@ export type NodeType =
  * Unknown, foreign and malformed ids are left out. Only admins see keys; listeners need a plan that has them. One statement.
  * Role: viewer.
  */
-export async function identifyNodes(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, NodeType>> {
+export async function identifyNodes(ctx: ReadContext, ids: readonly string[]): Promise<Map<string, NodeType>> {
   requireRole(ctx, 'viewer')
   const known = ids.filter((id) => uuid.safeParse(id).success)
   if (known.length === 0) return new Map()

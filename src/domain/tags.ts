@@ -8,7 +8,7 @@ import { type CountedSlice, type Reading, readNewest } from './query-engine/read
 import { edit } from './repositories/deployment.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from './repositories/locks.ts'
 import { actorOf, requireRole, tenant } from './transaction/access.ts'
-import type { RequestContext, Tx } from './transaction/context.ts'
+import type { ReadContext, Tx } from './transaction/context.ts'
 import { type Written, writeVerb } from './transaction/once.ts'
 import { deploymentPath } from './values/shapes.ts'
 
@@ -32,12 +32,7 @@ export const setDeploymentTags = writeVerb<Written>(async (ctx, raw, read) => {
   })
 })
 
-async function putTags(
-  ctx: RequestContext,
-  tx: Tx,
-  deployment: LockedDeployment,
-  pairs: readonly Pair[],
-): Promise<void> {
+async function putTags(ctx: ReadContext, tx: Tx, deployment: LockedDeployment, pairs: readonly Pair[]): Promise<void> {
   const { id } = deployment
   refuseDeleted(deployment)
   const tagIds = await findOrCreateTags(ctx, tx, pairs)
@@ -60,7 +55,7 @@ async function putTags(
 }
 
 /** Returns the ids of the tags with these pairs, and creates missing tags. */
-async function findOrCreateTags(ctx: RequestContext, tx: Tx, pairs: readonly Pair[]): Promise<string[]> {
+async function findOrCreateTags(ctx: ReadContext, tx: Tx, pairs: readonly Pair[]): Promise<string[]> {
   if (pairs.length === 0) return []
   const workspaceId = ctx.workspace.id
   // sorted, so that concurrent calls that create the same tags can't deadlock
@@ -76,7 +71,7 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Newest first, with `counts` also the total. The filter `tag_value_ids` takes these ids. Role: viewer. */
 export async function readTags<Row>(
-  ctx: RequestContext,
+  ctx: ReadContext,
   reading: Reading<Row>,
   window: Window,
   counts = false,
@@ -86,7 +81,7 @@ export async function readTags<Row>(
 }
 
 /** Role: viewer. */
-export async function countTags(ctx: RequestContext): Promise<number> {
+export async function countTags(ctx: ReadContext): Promise<number> {
   requireRole(ctx, 'viewer')
   return ctx.db.tag.count({ where: tenant(ctx) })
 }

@@ -8,7 +8,15 @@ import { parse } from './parsing/parse.ts'
 import { toChange } from './repositories/locks.ts'
 import { escapeLike } from './sql/statements.ts'
 import { actorOf, requireRole } from './transaction/access.ts'
-import { type Core, type Db, type RequestContext, type Sql, type Tx, transaction } from './transaction/context.ts'
+import {
+  type Db,
+  type ReadCore,
+  type RequestContext,
+  type Sql,
+  type Tx,
+  transaction,
+  type WriteCore,
+} from './transaction/context.ts'
 import { type Selection, writeVerb } from './transaction/once.ts'
 import { resource } from './transaction/resource.ts'
 import type { ActorRef } from './values/event-types.ts'
@@ -103,7 +111,7 @@ export interface FirstKey {
 }
 
 /** `key`: the first admin key, used only for an empty database. */
-export async function bootstrap(core: Core, key: FirstKey): Promise<Bootstrapped> {
+export async function bootstrap(core: WriteCore, key: FirstKey): Promise<Bootstrapped> {
   if (await isEmpty(core.db)) {
     const made = await transaction(core, async (tx) => {
       await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${BOOTSTRAP_LOCK_ID})`
@@ -121,7 +129,7 @@ async function isEmpty(sql: Sql): Promise<boolean> {
   return empty
 }
 
-async function createFirstOrganization(core: Core, tx: Tx, key: FirstKey): Promise<Bootstrapped> {
+async function createFirstOrganization(core: ReadCore, tx: Tx, key: FirstKey): Promise<Bootstrapped> {
   const organization = await tx.sql.organization.create({ data: { name: 'Default', plan: 'self_hosted_enterprise' } })
   const workspace = await insertWorkspace(tx, {
     organizationId: organization.id,
@@ -142,7 +150,7 @@ async function createFirstOrganization(core: Core, tx: Tx, key: FirstKey): Promi
 }
 
 /** A UUID that stays the same for the lifetime of the database, also after a restore from a backup. */
-export async function installationId({ db }: Core): Promise<string> {
+export async function installationId({ db }: ReadCore): Promise<string> {
   const [{ uuid }] = await db.$queryRaw<[{ uuid: string }]>`SELECT uuid FROM installation`
   return uuid
 }

@@ -1,3 +1,4 @@
+import type { ReadCore, Tenant } from '../../domain/transaction/context.ts'
 /**
  * Looks up an API key or session with one statement and caches the result for seconds. A revocation takes effect immediately
  * on its server and by NOTIFY on others. After a lost NOTIFY the TTL is the longest delay.
@@ -6,7 +7,6 @@
 import { identifyKey } from '../../domain/keys/identity.ts'
 import { identifySession } from '../../domain/sessions/identity.ts'
 import type { Actor, Credential } from '../../domain/transaction/access.ts'
-import type { Core, Tenant } from '../../domain/transaction/context.ts'
 import { type Found, LookupCache } from './lookup-cache.ts'
 
 /**
@@ -41,7 +41,7 @@ const CREDENTIAL_TTL_MS = 10_000
 /** of each kind */
 const MAX_CREDENTIALS = 1_000
 
-export function createCredentialCache(core: Core): CredentialCache {
+export function createCredentialCache(core: ReadCore): CredentialCache {
   const options = { ttlMs: CREDENTIAL_TTL_MS, maxEntries: MAX_CREDENTIALS }
   const caches = { key: new LookupCache<Identity>(options), session: new LookupCache<Identity>(options) }
   const lookUps = { key: lookUpKey, session: lookUpSession }
@@ -60,14 +60,14 @@ export function createCredentialCache(core: Core): CredentialCache {
 
 const cacheKey = (hash: string, tenantId: string | null) => (tenantId === null ? hash : `${hash} ${tenantId}`)
 
-async function lookUpKey(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
+async function lookUpKey(core: ReadCore, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifyKey(core, hash, tenantId)
   if (!found) return null
   const { id, validForMs: maxAgeMs, actor, workspace } = found
   return { id, maxAgeMs, value: { actor, workspace, credential: { kind: 'key' } } }
 }
 
-async function lookUpSession(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
+async function lookUpSession(core: ReadCore, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifySession(core, hash, tenantId)
   if (!found) return null
   const { id, keyId, validForMs: maxAgeMs, actor, workspace } = found

@@ -7,7 +7,7 @@ import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts
 import { findTenancy, type Tenancy } from '../../domain/keys/identity.ts'
 import { readPerson } from '../../domain/keys/person-claims.ts'
 import type { Actor } from '../../domain/transaction/access.ts'
-import type { Core } from '../../domain/transaction/context.ts'
+import type { ReadCore } from '../../domain/transaction/context.ts'
 import type { Identity } from './credential-cache.ts'
 import { type Found, LookupCache } from './lookup-cache.ts'
 
@@ -29,7 +29,7 @@ export interface JwtOptions {
 }
 
 /** `find` throws UnauthenticatedError for an invalid token and UNAVAILABLE if the issuer's keys can't be fetched. */
-export function createJwtVerifier(core: Core, options: JwtOptions) {
+export function createJwtVerifier(core: ReadCore, options: JwtOptions) {
   const keys = createRemoteJWKSet(new URL(options.jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS })
   const tenants = new LookupCache<Tenancy>({ ttlMs: TENANT_TTL_MS, maxEntries: MAX_TENANTS })
 
@@ -94,7 +94,7 @@ function isIssuerFailure(error: unknown): boolean {
 }
 
 async function lookUpTenancy(
-  core: Core,
+  core: ReadCore,
   organizationId: string,
   tenantId: string | null,
 ): Promise<Found<Tenancy> | null> {

@@ -14,7 +14,7 @@ import {
 import { NotFoundError } from '../../domain/errors/errors.ts'
 import { parse, type RawInput } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
-import type { RequestContext } from '../../domain/transaction/context.ts'
+import type { ReadContext } from '../../domain/transaction/context.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
 
@@ -23,7 +23,7 @@ import type { Selection, Stream } from './stream.ts'
  * cursor), NotFoundError, and RATE_LIMITED when the workspace has too many streams.
  */
 export async function streamDeploymentChanges(
-  ctx: RequestContext,
+  ctx: ReadContext,
   raw: RawInput,
   relay: Relay,
 ): Promise<Stream<DeploymentsChange>> {

@@ -18,7 +18,7 @@ import {
 import { queryText, queryUuid } from '../../domain/parsing/fields.ts'
 import { parse, type RawInput } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
-import type { RequestContext } from '../../domain/transaction/context.ts'
+import type { ReadContext } from '../../domain/transaction/context.ts'
 import type { EventActor } from '../../domain/values/event-types.ts'
 import { isTerminal } from '../../domain/values/lifecycle.ts'
 import { deploymentPath, revisionPath } from '../../domain/values/shapes.ts'
@@ -40,28 +40,28 @@ const ofEither = z.object({ query: z.object({ ...place, deployment_id: queryUuid
 type Events = Promise<Stream<StreamedEvent>>
 
 /** Role: viewer. Throws ValidationError, RATE_LIMITED. */
-export async function streamWorkspaceEvents(ctx: RequestContext, raw: RawInput, relay: Relay): Events {
+export async function streamWorkspaceEvents(ctx: ReadContext, raw: RawInput, relay: Relay): Events {
   requireRole(ctx, 'viewer')
   const { query } = parse(ofWorkspace, { query: {}, ...raw })
   return begin(ctx, relay, {}, query)
 }
 
 /** Role: viewer. Throws ValidationError, RATE_LIMITED, NotFoundError. */
-export async function streamDeploymentEvents(ctx: RequestContext, raw: RawInput, relay: Relay): Events {
+export async function streamDeploymentEvents(ctx: ReadContext, raw: RawInput, relay: Relay): Events {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(ofDeployment, { query: {}, ...raw })
   return begin(ctx, relay, { deploymentId: path.deployment_id }, query)
 }
 
 /** Role: viewer. Throws ValidationError, RATE_LIMITED, NotFoundError. */
-export async function streamRevisionEvents(ctx: RequestContext, raw: RawInput, relay: Relay): Events {
+export async function streamRevisionEvents(ctx: ReadContext, raw: RawInput, relay: Relay): Events {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(ofRevision, { query: {}, ...raw })
   return begin(ctx, relay, { deploymentId: path.deployment_id, revisionId: path.revision_id }, query)
 }
 
 /** For GraphQL: the workspace's events, or one deployment's (`query.deployment_id`). */
-export async function streamEvents(ctx: RequestContext, raw: RawInput, relay: Relay): Promise<Stream<StoredEvent>> {
+export async function streamEvents(ctx: ReadContext, raw: RawInput, relay: Relay): Promise<Stream<StoredEvent>> {
   requireRole(ctx, 'viewer')
   const { query } = parse(ofEither, raw)
   const { deployment_id: deploymentId, ...rest } = query
@@ -70,7 +70,7 @@ export async function streamEvents(ctx: RequestContext, raw: RawInput, relay: Re
 }
 
 function begin(
-  ctx: RequestContext,
+  ctx: ReadContext,
   relay: Relay,
   subject: Subject,
   query: { after?: string | undefined; types?: string[] | undefined },
@@ -98,7 +98,7 @@ export interface EventStreamOptions<Value> {
 
 /** Throws ValidationError for an invalid cursor, errors of `isOver`, and RATE_LIMITED. */
 export function beginEventStream<Value>(
-  ctx: RequestContext,
+  ctx: ReadContext,
   relay: Relay,
   { subject, after: cursor, selection, isOver, initial }: EventStreamOptions<Value>,
 ): Promise<Stream<Value>> {
@@ -124,7 +124,7 @@ export function beginEventStream<Value>(
  * whose `after` is still in memory needs no statement.
  */
 async function snapshotOf(
-  ctx: RequestContext,
+  ctx: ReadContext,
   relay: Relay,
   topic: Topic<StoredEvent>,
   { deploymentId, revisionId }: Subject,
@@ -163,7 +163,7 @@ function currentStatus(
 }
 
 async function isOver(
-  { db, workspace }: RequestContext,
+  { db, workspace }: ReadContext,
   { deploymentId, revisionId }: Subject,
   { tornDown, deploymentId: deployment, revision }: LogSnapshot,
 ): Promise<boolean> {

@@ -1,3 +1,4 @@
+import type { ReadContext } from '../../domain/transaction/context.ts'
 /**
  * Follows the log of a revision or a deployment (docs/deployments.md#logs): its lines from a starting point on, each
  * once, in order. The topic is acquired before the log's end is read, so no line in between is missed.
@@ -5,7 +6,6 @@
 
 import { type FollowedLog, findBeginning, logKeyOf, readLogStates } from '../../domain/logs/follow.ts'
 import { type Line, matches } from '../../domain/logs/lines.ts'
-import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { LineScope } from './log-kinds.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
@@ -15,7 +15,7 @@ import type { Selection, Stream } from './stream.ts'
  * database, and RATE_LIMITED when the workspace has too many streams. Ends with StreamInterruptedError when the client
  * is too slow, or the server stops.
  */
-export async function streamLog(ctx: RequestContext, relay: Relay, log: FollowedLog): Promise<Stream<Line>> {
+export async function streamLog(ctx: ReadContext, relay: Relay, log: FollowedLog): Promise<Stream<Line>> {
   return relay.lines[log.type].stream(ctx, log.deploymentId, async (_topic, onEnd) => {
     const [state] = await readLogStates(ctx.db, [log])
     const { end, over } = state!

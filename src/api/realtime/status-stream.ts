@@ -9,7 +9,7 @@ import { type EventScope, inScope, type StoredEvent } from '../../domain/events/
 import { uuid } from '../../domain/parsing/fields.ts'
 import { parse } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
-import type { RequestContext } from '../../domain/transaction/context.ts'
+import type { ReadContext } from '../../domain/transaction/context.ts'
 import { isTerminal } from '../../domain/values/lifecycle.ts'
 import { knownReason, type Reason } from '../../domain/values/reasons.ts'
 import type { RevisionStatus } from '../../domain/values/row-types.ts'
@@ -50,7 +50,7 @@ const streamInput = z.object({
  * StreamInterruptedError when the client is too slow or the server stops.
  */
 export async function streamRevisionStatus(
-  ctx: RequestContext,
+  ctx: ReadContext,
   relay: Relay,
   args: StreamArgs,
 ): Promise<Stream<RevisionStatusEvent>> {

@@ -1,3 +1,4 @@
+import type { ReadContext, RequestContext } from '../../domain/transaction/context.ts'
 /**
  * Caches answers per version of their workspace (docs/decisions/0029-response-cache.md). A version check precedes every
  * reuse, so a caller never gets an answer from before a write that it knows of. See README.md.
@@ -5,7 +6,6 @@
 
 import { isSameVersion, readCacheVersion, withoutLastSeen } from '../../domain/change-feed/version.ts'
 import { type Actor, seesValues } from '../../domain/transaction/access.ts'
-import type { RequestContext } from '../../domain/transaction/context.ts'
 import { CacheEntries } from './cache-entries.ts'
 
 export interface FreshResponse<T> {
@@ -51,7 +51,7 @@ export class ResponseCache {
    * apart from caller and rows. `isSufficient`: whether the cached value is enough for this request. Errors are not cached.
    */
   async getOrRead<T>(
-    ctx: RequestContext,
+    ctx: ReadContext,
     operation: string,
     read: () => Promise<FreshResponse<T>>,
     isSufficient: (cached: T) => boolean = () => true,
@@ -107,7 +107,7 @@ function shouldCheckVersion({ returnsVersion, version, changedInARow }: CachedRe
 const owners = new WeakMap<Actor, { workspace: RequestContext['workspace']; owner: string }>()
 
 /** Identifies callers that may share an answer. A caller never gets an answer that was read for another one. */
-function ownerOf({ workspace, actor }: RequestContext): string {
+function ownerOf({ workspace, actor }: ReadContext): string {
   const cached = owners.get(actor)
   if (cached?.workspace === workspace) return cached.owner
   const { kind, subject, role, listenerId, agentId } = actor
@@ -116,9 +116,9 @@ function ownerOf({ workspace, actor }: RequestContext): string {
   return owner
 }
 
-const clockOffsetOf = ({ clock }: RequestContext): number => clock().getTime() - performance.now()
+const clockOffsetOf = ({ clock }: ReadContext): number => clock().getTime() - performance.now()
 
-function isUnexpired({ expiresAt, clockOffset }: CachedResponse, ctx: RequestContext): boolean {
+function isUnexpired({ expiresAt, clockOffset }: CachedResponse, ctx: ReadContext): boolean {
   if (Math.abs(clockOffsetOf(ctx) - clockOffset) > MAX_CLOCK_SHIFT_MS) return false
   return expiresAt === null || ctx.clock().getTime() < expiresAt
 }

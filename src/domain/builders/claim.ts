@@ -16,7 +16,7 @@ import { explainBuild } from '../rollouts/builder-offers.ts'
 import { fail, isExhausted, WORKER_LOST } from '../rollouts/plan.ts'
 import { readSituation, settle } from '../rollouts/reconcile.ts'
 import { takeStep } from '../rollouts/steps.ts'
-import { type Core, type Tx, transaction } from '../transaction/context.ts'
+import { type Core, type ReadCore, type Tx, transaction } from '../transaction/context.ts'
 import { DEPLOYMENT_COLUMNS } from '../transaction/tables.ts'
 import { type BuilderScope, builderScopeSql, builderSeen, releaseBuild, wakeChannel } from './lease.ts'
 
@@ -49,7 +49,7 @@ const offeredSql = (scope: BuilderScope) => Prisma.sql`
     AND d.torn_down_at IS NULL AND ${builderScopeSql(scope)}`
 
 /** The only statement while nothing is offered. */
-async function isOffered(core: Core, scope: BuilderScope): Promise<boolean> {
+async function isOffered(core: ReadCore, scope: BuilderScope): Promise<boolean> {
   const [row] = await core.db.$queryRaw<{ offered: boolean }[]>`
     WITH ${builderSeen(scope)} SELECT EXISTS (SELECT 1 FROM ${offeredSql(scope)}) AS offered`
   return row!.offered

@@ -25,7 +25,7 @@ import {
   builderLogsRequest,
 } from '../protocol/builders.ts'
 import { releaseRequest, token } from '../protocol/requests.ts'
-import type { Core, RequestContext } from '../transaction/context.ts'
+import type { ReadContext, RequestContext, WriteCore } from '../transaction/context.ts'
 import { whileValid } from '../transaction/wait.ts'
 import { accessOfBuild, tarballOfBuild } from './access.ts'
 import { claimBuilds, giveBuildsBack } from './claim.ts'
@@ -118,10 +118,10 @@ export async function releaseForBuilder(ctx: RequestContext, raw: RawInput): Pro
   await releaseBuild(ctx, scope, { claimId, ...body })
 }
 
-const clientGone = ({ client }: RequestContext): AbortSignal => client?.gone ?? new AbortController().signal
+const clientGone = ({ client }: ReadContext): AbortSignal => client?.gone ?? new AbortController().signal
 
 function parseCall<S extends z.ZodRawShape>(
-  ctx: RequestContext,
+  ctx: ReadContext,
   { input, message }: { input: z.ZodObject<{ path?: z.ZodObject; body: z.ZodObject }>; message: WireObject<S> },
   raw: RawInput,
 ): { body: z.output<WireObject<S>>; scope: BuilderScope; claimId: string } {
@@ -133,7 +133,7 @@ function parseCall<S extends z.ZodRawShape>(
 }
 
 /** Appends to the build log of the claim's revision. Throws ClaimLostError. */
-async function appendBuildLogs(core: Core, scope: BuilderScope, request: BuilderLogsRequest): Promise<void> {
+async function appendBuildLogs(core: WriteCore, scope: BuilderScope, request: BuilderLogsRequest): Promise<void> {
   const [build] = await core.db.$queryRaw<{ revisionId: string; attempt: number }[]>`
     SELECT r.id AS "revisionId", r.attempt
     FROM steps s JOIN deployments d ON d.id = s.deployment_id JOIN revisions r ON r.id = s.revision_id

@@ -5,7 +5,7 @@ import type { BuilderHeartbeatAnswer, BuilderHeartbeatRequest } from '../protoco
 import { leaseEnd } from '../repositories/deployment.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 import { progressOfRevisions } from '../revisions/progress.ts'
-import type { Core } from '../transaction/context.ts'
+import type { Core, ReadCore } from '../transaction/context.ts'
 import { MAX_MESSAGE_CHARS } from '../values/explanation.ts'
 import type { Reason } from '../values/reasons.ts'
 import { type BuilderScope, builderSeen, buildHeldSql, returnLostTries, wakeChannel } from './lease.ts'
@@ -68,7 +68,7 @@ async function renew(core: Core, scope: BuilderScope, requested: Prisma.Sql, sec
 }
 
 /** The same without a write. */
-function findValid(core: Core, scope: BuilderScope, requested: Prisma.Sql): Promise<Building[]> {
+function findValid(core: ReadCore, scope: BuilderScope, requested: Prisma.Sql): Promise<Building[]> {
   return core.db.$queryRaw<
     Building[]
   >`WITH ${builderSeen(scope)} SELECT a."claimId" FROM ${heldBuildsSql(scope, requested)}`

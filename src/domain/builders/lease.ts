@@ -8,7 +8,14 @@ import { lockById, toChangeOrSkip } from '../repositories/locks.ts'
 import { offerAgain } from '../rollouts/builder-offers.ts'
 import { returnStep } from '../rollouts/steps.ts'
 import { requireBuilder } from '../transaction/access.ts'
-import { buildersOf, type Core, type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import {
+  buildersOf,
+  type Core,
+  type ReadCore,
+  type RequestContext,
+  type Tx,
+  transaction,
+} from '../transaction/context.ts'
 
 export interface BuilderScope {
   /** of the API key */
@@ -85,7 +92,7 @@ export async function lockBuild(
 export const returningLostTry = lostTryReturner(returnLostTries)
 
 /** Returns the tries taken under these claims, once each: the builder lost its lease but was merely slow. */
-export async function returnLostTries(core: Core, scope: BuilderScope, claimIds: readonly string[]): Promise<void> {
+export async function returnLostTries(core: ReadCore, scope: BuilderScope, claimIds: readonly string[]): Promise<void> {
   const stepFilter = Prisma.sql`s.offered_at IS NOT NULL AND ${builderScopeSql(scope)}`
   const holds = Prisma.sql`CASE WHEN s.builder_lease_expires_at > now() THEN s.builder_claim_id END`
   await returnTakenTries(core, claimIds, { stepFilter, holds })

@@ -1,7 +1,7 @@
 /** Announces changes that only time causes: expired leases, and listeners that fall silent or call again. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
-import { type Core, type Statement, transaction } from '../transaction/context.ts'
+import { type Statement, transaction, type WriteCore } from '../transaction/context.ts'
 import { holderOf } from '../values/event-types.ts'
 
 /** Maximum length of a lease (domain/protocol). `lease_due_at` is never after its end. */
@@ -19,7 +19,7 @@ const MAX_LISTENERS = 100
  * Runs one round. Without changes it is one statement that writes nothing. `silentBefore`: a listener whose last call was
  * before this time is silent.
  */
-export async function announceClockChanges(core: Core, silentBefore: Date): Promise<void> {
+export async function announceClockChanges(core: WriteCore, silentBefore: Date): Promise<void> {
   const found = await core.query<{ id: string | null; since: string | null }>(FIND_CLOCK_CHANGES, [silentBefore])
   for (const { id, since } of found)
     if (since !== null) await core.query(ANNOUNCE_ENDED_LEASES, [since])
@@ -71,7 +71,7 @@ const ANNOUNCE_ENDED_LEASES: Statement = {
 }
 
 /** Checks again under the lock: another server may have announced it, or it called. A locked row is left to the next round. */
-function announceListener(core: Core, id: string, silentBefore: Date): Promise<void> {
+function announceListener(core: WriteCore, id: string, silentBefore: Date): Promise<void> {
   const isSilent = Prisma.sql`(coalesce(l.last_seen_at, l.created_at) < ${silentBefore})`
   return transaction(core, async (tx) => {
     const [told] = await tx.sql.$queryRaw<{ workspaceId: string; silent: boolean }[]>`

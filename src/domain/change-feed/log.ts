@@ -6,7 +6,7 @@ import { decodeCursor, encodeCursor } from '../paging/paging.ts'
 import { queryText, queryUuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { Db, RequestContext } from '../transaction/context.ts'
+import type { Db, ReadContext } from '../transaction/context.ts'
 import { DEPLOYMENTS_PER_SEQUENCE } from './announce.ts'
 
 export interface DeploymentChanges {
@@ -113,7 +113,7 @@ export function changeCursor({ workspaceId, sequence }: Pick<DeploymentChanges, 
 }
 
 /** Throws ValidationError (`cursor_invalid`) if malformed, of another workspace or log, or after `end`. */
-export function readChangeCursor(ctx: RequestContext, cursor: string, end: bigint): bigint {
+export function readChangeCursor(ctx: ReadContext, cursor: string, end: bigint): bigint {
   const [, workspaceId, text] = decodeCursor(cursor, POSITION, ['query', 'after'])
   const sequence = BigInt(text)
   if (workspaceId !== ctx.workspace.id || sequence > end)
@@ -151,7 +151,7 @@ export interface DeploymentsChange {
 const MAX_PARTS = 10
 
 /** Role: viewer. Throws ValidationError, also for an expired cursor, and NotFoundError. At most two statements. */
-export async function listDeploymentChanges(ctx: RequestContext, raw: RawInput): Promise<DeploymentsChange> {
+export async function listDeploymentChanges(ctx: ReadContext, raw: RawInput): Promise<DeploymentsChange> {
   requireRole(ctx, 'viewer')
   const { after: cursor, deployment_id: deploymentId } = parse(changesInput, raw).query
   const workspaceId = ctx.workspace.id

@@ -1,9 +1,9 @@
+import { isBuilders, type ReadCore, type Tx, transaction, type WriteCore } from '../transaction/context.ts'
 /** Runs work for many claims in one transaction with a fixed number of statements (README.md). */
 
 import { databaseFailure } from '../errors/database-error.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../repositories/locks.ts'
-import { type Core, isBuilders, type Tx, transaction } from '../transaction/context.ts'
 import { type ClaimState, readClaimStates, type StateRequest } from './claim-state.ts'
 
 export interface ClaimWork<Item extends HeldClaim, Answer> {
@@ -26,7 +26,7 @@ const MAX_PER_TRANSACTION = 100
  * outcomes stay undefined.
  */
 export async function forEachClaim<Item extends HeldClaim, Answer>(
-  core: Core,
+  core: WriteCore,
   scope: Scope,
   items: readonly Item[],
   work: ClaimWork<Item, Answer>,
@@ -42,7 +42,7 @@ export async function forEachClaim<Item extends HeldClaim, Answer>(
 
 /** Runs claims together, without waiting for row locks. Undefined: the claim must run alone. */
 export async function inSharedTransaction<Item extends HeldClaim, Answer>(
-  core: Core,
+  core: WriteCore,
   scope: Scope,
   items: readonly Item[],
   work: ClaimWork<Item, Answer>,
@@ -82,7 +82,7 @@ function partsOf<Item extends HeldClaim>(items: readonly Item[]): Item[][] {
 }
 
 async function recordUnlocked<Item extends HeldClaim, Answer>(
-  core: Core,
+  core: ReadCore,
   tx: Tx,
   scope: Scope,
   items: readonly Item[],
@@ -98,7 +98,7 @@ async function recordUnlocked<Item extends HeldClaim, Answer>(
 
 /** Waits for the row lock, unlike inSharedTransaction(). */
 export async function inOwnTransaction<Item extends HeldClaim, Answer>(
-  core: Core,
+  core: WriteCore,
   scope: Scope,
   item: Item,
   work: ClaimWork<Item, Answer>,
@@ -114,7 +114,7 @@ export async function inOwnTransaction<Item extends HeldClaim, Answer>(
 }
 
 async function recordAll<Item extends HeldClaim, Answer>(
-  core: Core,
+  core: ReadCore,
   tx: Tx,
   locked: readonly { item: Item; deployment: LockedDeployment }[],
   work: ClaimWork<Item, Answer>,

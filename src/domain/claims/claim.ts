@@ -10,7 +10,7 @@ import { freeToLease, leased, released, releasedAll } from '../repositories/depl
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { BATCH_LOCK_TIMEOUT_MS, type LockedDeployment, lockedFrom } from '../repositories/locks.ts'
 import { returnStep } from '../rollouts/steps.ts'
-import { type Core, type Tx, transaction } from '../transaction/context.ts'
+import { type Core, type Tx, transaction, type WriteCore } from '../transaction/context.ts'
 import { DEPLOYMENT_COLUMNS } from '../transaction/tables.ts'
 import { assign, refusedKinds } from './assignment.ts'
 import { loadedAggregate, readClaimStates } from './claim-state.ts'
@@ -52,7 +52,7 @@ export async function claim(
 }
 
 /** Releases claims that never reached their holder. Their tries don't count. */
-export async function giveBack(core: Core, scope: Scope, claims: readonly HeldClaim[]): Promise<void> {
+export async function giveBack(core: WriteCore, scope: Scope, claims: readonly HeldClaim[]): Promise<void> {
   const outcomes = await forEachClaim(core, scope, claims, RELEASE)
   for (const [i, outcome] of outcomes.entries()) {
     if (outcome && 'error' in outcome && !(outcome.error instanceof ClaimLostError))
@@ -182,7 +182,7 @@ const RELEASE: ClaimWork<HeldClaim, void> = {
 }
 
 /** Releases all leases of a dead holder, whose process is gone from this machine. */
-export async function releaseHolder(core: Core, scope: Scope, holder: string): Promise<void> {
+export async function releaseHolder(core: WriteCore, scope: Scope, holder: string): Promise<void> {
   await transaction(core, async (tx) => {
     await pauseStepsOfDeadHolder(tx, scope, holder)
     if ((await releasedAll(tx, scope, holder)) > 0) tx.wakeWorkers(scope.listenerId)

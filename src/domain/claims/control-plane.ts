@@ -14,7 +14,7 @@ import { claimRequest, completeRequest, heartbeatRequest, logsRequest, releaseRe
 import { raiseHeld } from '../repositories/deployment.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { requireListener } from '../transaction/access.ts'
-import type { Core, RequestContext } from '../transaction/context.ts'
+import type { Core, ReadContext, ReadCore, RequestContext } from '../transaction/context.ts'
 import { whileValid } from '../transaction/wait.ts'
 import { claim, giveBack, release, releaseHolder } from './claim.ts'
 import { complete } from './complete.ts'
@@ -37,7 +37,7 @@ export function localControlPlane(core: Core): ControlPlane {
 }
 
 /** Raises the claim's token above `seen` (decimal) and returns it (README.md). Throws ClaimLostError. */
-async function raiseToken(core: Core, scope: Scope, claim: HeldClaim, seen: string): Promise<string> {
+async function raiseToken(core: ReadCore, scope: Scope, claim: HeldClaim, seen: string): Promise<string> {
   const [raised] = await core.db.$queryRaw<{ token: bigint }[]>`
     ${raiseHeld(scope, claim, seen)} RETURNING d.lease_token AS token`
   if (!raised) throw new ClaimLostError()
@@ -70,7 +70,7 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
 }
 
 /** Takes the claims back if the client has disconnected, so it never got them, or if its key was revoked during the wait. */
-export async function handOver<C>(ctx: RequestContext, claims: C[], takeBack: () => Promise<void>): Promise<C[]> {
+export async function handOver<C>(ctx: ReadContext, claims: C[], takeBack: () => Promise<void>): Promise<C[]> {
   if (claims.length === 0) return claims
   ctx.client?.gone.addEventListener('abort', () => void takeBack(), { once: true })
   await refuseRevoked(ctx).catch(async (error) => {
@@ -108,7 +108,7 @@ export async function releaseForListener(ctx: RequestContext, raw: RawInput): Pr
 }
 
 function parseCall<S extends z.ZodRawShape>(
-  ctx: RequestContext,
+  ctx: ReadContext,
   { input, message }: { input: z.ZodObject<{ path: z.ZodObject; body: z.ZodObject }>; message: WireObject<S> },
   raw: RawInput,
 ): { body: z.output<WireObject<S>>; scope: Scope; claimId: string } {

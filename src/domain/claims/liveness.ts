@@ -6,7 +6,7 @@ import { type HeldClaim, LEASE_HOLDS, ofScope, type Scope } from '../repositorie
 import { type LockedDeployment, toChange, toChangeOrSkip } from '../repositories/locks.ts'
 import { countsLosses, KINDS_COUNTING_LOSSES } from '../rollouts/plan.ts'
 import { recordLostLease } from '../rollouts/steps.ts'
-import type { Core, Tx } from '../transaction/context.ts'
+import type { Core, ReadCore, Tx } from '../transaction/context.ts'
 
 /** Makes a function that runs a call under a claim. If the claim is lost, its try is returned. */
 export const lostTryReturner =
@@ -23,14 +23,14 @@ export const lostTryReturner =
 export const returningLostTry = lostTryReturner(returnLostTries)
 
 /** Returns the tries taken under these claims, once each. A claim with a valid lease (wrong token) keeps its try. */
-export async function returnLostTries(core: Core, scope: Scope, claimIds: readonly string[]): Promise<void> {
+export async function returnLostTries(core: ReadCore, scope: Scope, claimIds: readonly string[]): Promise<void> {
   const holds = Prisma.sql`CASE WHEN ${LEASE_HOLDS} THEN d.claim_id END`
   await returnTakenTries(core, claimIds, { stepFilter: ofScope(scope), holds })
 }
 
 /** `stepFilter`: a condition on steps `s` of deployments `d`; `holds`: the claim whose lease on the step holds, or NULL. */
 export async function returnTakenTries(
-  core: Core,
+  core: ReadCore,
   claimIds: readonly string[],
   { stepFilter, holds }: { stepFilter: Prisma.Sql; holds: Prisma.Sql },
 ): Promise<void> {
@@ -109,7 +109,7 @@ export function listenerSeen(
 }
 
 /** Returns the ids of deployments that are torn down or don't exist. */
-export async function goneDeployments(core: Core, ids: readonly string[]): Promise<string[]> {
+export async function goneDeployments(core: ReadCore, ids: readonly string[]): Promise<string[]> {
   const existing = await core.db.deployment.findMany({
     where: { id: { in: [...ids] }, tornDownAt: null },
     select: { id: true },

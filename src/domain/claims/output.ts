@@ -1,3 +1,4 @@
+import type { Core, WriteCore } from '../transaction/context.ts'
 /** Appends log lines under a claim: those that a worker sends, and output that agents wrote while no server ran. */
 
 import { Prisma } from '../../generated/prisma/client.ts'
@@ -5,7 +6,6 @@ import { ClaimLostError, NotFoundError } from '../errors/errors.ts'
 import { appendLinesSql, linesAppended } from '../logs/append.ts'
 import type { LogsRequest, OutputRequest } from '../protocol/protocol.ts'
 import { isHeldUnder, type Scope } from '../repositories/lease.ts'
-import type { Core } from '../transaction/context.ts'
 import { returningLostTry } from './liveness.ts'
 
 /**
@@ -17,7 +17,7 @@ export function appendOutput(core: Core, scope: Scope, request: OutputRequest): 
 }
 
 /** The position commits with the lines: none is lost or doubled. */
-async function appendAt(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
+async function appendAt(core: WriteCore, scope: Scope, request: OutputRequest): Promise<number> {
   const { source, from, to } = request
   const lines = request.lines.map((line) => ({ ...line, type: 'deploy' as const }))
   // the revision must belong to the deployment; any other id is forged
@@ -46,7 +46,7 @@ export async function appendLogs(core: Core, scope: Scope, request: LogsRequest)
   await returningLostTry(core, scope, request, () => append(core, scope, request))
 }
 
-async function append(core: Core, scope: Scope, request: LogsRequest): Promise<void> {
+async function append(core: WriteCore, scope: Scope, request: LogsRequest): Promise<void> {
   const { revisionId, attempt, entries } = request
   const lines = entries.map((entry) => ({ ...entry, revisionId, attempt }))
   const [claimed] = await core.db.$queryRaw<{ id: string; known: boolean }[]>`

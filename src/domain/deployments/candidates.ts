@@ -2,7 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { silentBefore } from '../deployment-status/status.ts'
 import { hideFromPlanner } from '../sql/statements.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { type DeploymentFilter, isShort } from './filter.ts'
 
 /**
@@ -15,7 +15,7 @@ export function shortNameCondition({ name_contains: part }: DeploymentFilter): P
 }
 
 /** One SELECT per applicable filter member. The ids for tags come first and are exact: all of them match. */
-export function candidates(ctx: RequestContext, { tag_value_ids: tags, serving }: DeploymentFilter): Prisma.Sql[] {
+export function candidates(ctx: ReadContext, { tag_value_ids: tags, serving }: DeploymentFilter): Prisma.Sql[] {
   return [
     ...(tags ? [taggedIds(tags)] : []),
     ...(serving === undefined ? [] : [serving ? leasedIds(ctx) : notServingIds(ctx)]),
@@ -32,7 +32,7 @@ const taggedIds = (tags: readonly string[]) => Prisma.sql`
  * Deployments of the workspace with such a lease, per listener and for the built-in worker. The index begins with the
  * listener.
  */
-function idsByLease(ctx: RequestContext, lease: Prisma.Sql): Prisma.Sql {
+function idsByLease(ctx: ReadContext, lease: Prisma.Sql): Prisma.Sql {
   const own = Prisma.sql`x.workspace_id = ${ctx.workspace.id}::uuid AND x.torn_down_at IS NULL AND ${lease}`
   return Prisma.sql`
     SELECT x.id FROM listeners o CROSS JOIN LATERAL (
@@ -41,16 +41,16 @@ function idsByLease(ctx: RequestContext, lease: Prisma.Sql): Prisma.Sql {
     UNION ALL SELECT x.id FROM deployments x WHERE x.listener_id IS NULL AND ${own}`
 }
 
-const nowSql = (ctx: RequestContext) => hideFromPlanner(Prisma.sql`${ctx.clock()}::timestamptz`)
+const nowSql = (ctx: ReadContext) => hideFromPlanner(Prisma.sql`${ctx.clock()}::timestamptz`)
 
-const leasedIds = (ctx: RequestContext) =>
+const leasedIds = (ctx: ReadContext) =>
   idsByLease(ctx, Prisma.sql`x.lease_due_at IS NOT NULL AND x.lease_expires_at > ${nowSql(ctx)}`)
 
 /** The number of SELECTs in notServingIds(): an id occurs at most once in each. */
 export const MAX_DUPLICATES_PER_ID = 5
 
 /** The ids are exact. */
-function notServingIds(ctx: RequestContext): Prisma.Sql {
+function notServingIds(ctx: ReadContext): Prisma.Sql {
   const own = Prisma.sql`x.workspace_id = ${ctx.workspace.id}::uuid AND x.torn_down_at IS NULL`
   return Prisma.sql`
     SELECT x.id FROM deployments x

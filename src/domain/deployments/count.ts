@@ -4,7 +4,7 @@ import type { RevisionStatus, Source } from '../../generated/prisma/enums.ts'
 import { servingSql } from '../deployment-status/serving.ts'
 import { statusSql } from '../deployment-status/status.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { FAILED, OPEN } from '../values/lifecycle.ts'
 import type { DeploymentStatus } from '../values/shapes.ts'
 import { type DeploymentFilter, filterSql, filterTables, waitsSql } from './filter.ts'
@@ -52,7 +52,7 @@ interface Row {
  * Exact counts of the matching deployments. Reads each match once, because no index knows whether a lease holds. The groups
  * are then summed up. Role: viewer.
  */
-export async function countByStatus(ctx: RequestContext, filter: DeploymentFilter): Promise<DeploymentCounts> {
+export async function countByStatus(ctx: ReadContext, filter: DeploymentFilter): Promise<DeploymentCounts> {
   requireRole(ctx, 'viewer')
   const now = ctx.clock()
   const rows = await ctx.db.$queryRaw<Row[]>`
@@ -92,7 +92,7 @@ export async function countByStatus(ctx: RequestContext, filter: DeploymentFilte
 const MAX_TAGS = 100
 
 /** By tag, of which a deployment has several. The tags of matching deployments, most frequent first, at most 100. Exact. One statement. Role: viewer. */
-export async function countByTag(ctx: RequestContext, filter: DeploymentFilter): Promise<Count<Tag>[]> {
+export async function countByTag(ctx: ReadContext, filter: DeploymentFilter): Promise<Count<Tag>[]> {
   requireRole(ctx, 'viewer')
   const rows = await ctx.db.$queryRaw<(Tag & { count: number })[]>`
     SELECT g.id, g.workspace_id AS "workspaceId", g.key, g.value, g.created_at AS "createdAt", c.count

@@ -12,7 +12,7 @@ import { originsAfter, storeSecrets } from '../secrets/secret-set.ts'
 import { repositoryViolations } from '../sources/integrations/repositories.ts'
 import { unissuedViolations } from '../sources/tarball.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
-import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import { type ReadContext, type RequestContext, type Tx, transaction } from '../transaction/context.ts'
 import { type Written, writeVerb } from '../transaction/once.ts'
 import { buildColumns, revisionColumns } from '../values/revision-source.ts'
 import { createBody } from '../values/shapes.ts'
@@ -118,7 +118,7 @@ async function create(
 }
 
 /** Finds or creates the tracing project of that name, which may be left from a deleted deployment. Returns the id of a new one. */
-function tracingProjectOf(ctx: RequestContext, tx: Tx, name: string): string {
+function tracingProjectOf(ctx: ReadContext, tx: Tx, name: string): string {
   const id = randomUUID()
   const workspaceId = ctx.workspace.id
   let isMade = false

@@ -11,7 +11,7 @@ import { type LockedDeployment, lockEvenTornDown } from '../repositories/locks.t
 import { interrupt } from '../rollouts/plan.ts'
 import { apply, readSituation, reconcile, settle } from '../rollouts/reconcile.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
-import type { RequestContext, Tx } from '../transaction/context.ts'
+import type { ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 import { forItems, once, onceForItem } from '../transaction/once.ts'
 import { explain } from '../values/explanation.ts'
 import { deploymentPath } from '../values/shapes.ts'
@@ -108,12 +108,12 @@ async function abandonRuntime(ctx: RequestContext, tx: Tx, deployment: LockedDep
   await settle(ctx, tx, now, now.state.stepsTaken > 0 ? [{ do: 'torn down' }] : [], actorOf(ctx.actor))
 }
 
-function requireForce(ctx: RequestContext): void {
+function requireForce(ctx: ReadContext): void {
   if (ctx.actor.role !== 'admin')
     throw new ForbiddenError(`force needs the role admin; the credential has the role ${ctx.actor.role}.`)
 }
 
-async function deleteTracingProject(ctx: RequestContext, tx: Tx, id: string): Promise<void> {
+async function deleteTracingProject(ctx: ReadContext, tx: Tx, id: string): Promise<void> {
   const workspaceId = ctx.workspace.id
   const { count } = await tx.sql.tracingProject.deleteMany({ where: { id, workspaceId } })
   if (count > 0) tx.emit({ workspaceId, type: 'tracing_project.deleted', subjectId: id, actor: actorOf(ctx.actor) })

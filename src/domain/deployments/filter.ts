@@ -5,7 +5,7 @@ import { servingSql } from '../deployment-status/serving.ts'
 import { whereStatusSql } from '../deployment-status/status.ts'
 import { parse } from '../parsing/parse.ts'
 import { escapeLike, hideFromPlanner } from '../sql/statements.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { BETWEEN_STEPS, OPEN } from '../values/lifecycle.ts'
 import { WAITING_REASONS } from '../values/reasons.ts'
 import type { RevisionStatus } from '../values/row-types.ts'
@@ -28,7 +28,7 @@ export const dependsOnClock = ({ status, serving }: DeploymentFilter): boolean =
  * Selects the tenant's matching deployments: on deployments `d`, listeners `l` and latest revisions `r`. `given` writes values whose frequency
  * varies; prepared statements pass `hideFromPlanner`.
  */
-export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given = visible): Prisma.Sql {
+export function filterSql(ctx: ReadContext, filter: DeploymentFilter, given = visible): Prisma.Sql {
   const and = [Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL`]
   if (filter.name !== undefined) and.push(Prisma.sql`d.name = ${filter.name}`)
   if (filter.name_contains !== undefined) {

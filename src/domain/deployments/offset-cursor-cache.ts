@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { withoutLastSeen } from '../change-feed/version.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext, RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, dependsOnClock } from './filter.ts'
 
 /** The list has `offset` rows up to and including this one. */
@@ -31,7 +31,7 @@ const MAX_KEY_LENGTH = 500
 /** By installation. */
 const lists = new WeakMap<RequestContext['query'], LRUCache<string, CachedList>>()
 
-function listsOf({ query }: RequestContext): LRUCache<string, CachedList> {
+function listsOf({ query }: ReadContext): LRUCache<string, CachedList> {
   let all = lists.get(query)
   if (!all) {
     all = new LRUCache({ max: MAX_LISTS })
@@ -40,11 +40,11 @@ function listsOf({ query }: RequestContext): LRUCache<string, CachedList> {
   return all
 }
 
-const keyOf = ({ workspace }: RequestContext, filter: DeploymentFilter) => `${workspace.id} ${JSON.stringify(filter)}`
+const keyOf = ({ workspace }: ReadContext, filter: DeploymentFilter) => `${workspace.id} ${JSON.stringify(filter)}`
 
 /** The last cursor at or before `offset`, with the version at which it is valid; null: none. */
 export function cursorBefore(
-  ctx: RequestContext,
+  ctx: ReadContext,
   filter: DeploymentFilter,
   offset: number,
 ): { cursor: OffsetCursor; version: string } | null {
@@ -55,7 +55,7 @@ export function cursorBefore(
 
 /** Remembers the end of a page. `version`: at which it was read; null: unknown, nothing is stored. */
 export function rememberCursor(
-  ctx: RequestContext,
+  ctx: ReadContext,
   filter: DeploymentFilter,
   cursor: OffsetCursor,
   version: string | null,

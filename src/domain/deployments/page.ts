@@ -5,7 +5,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Window } from '../paging/paging.ts'
 import { hideFromPlanner } from '../sql/statements.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { candidates, idAmong, shortNameCondition } from './candidates.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 import { type DeploymentOrder, keysetSql, orderSql } from './order.ts'
@@ -23,7 +23,7 @@ const REVISIONS = Prisma.sql`LEFT JOIN revisions r ON r.id = d.latest_revision_i
  * ValidationError for a wrong cursor.
  */
 export function pageSql(
-  ctx: RequestContext,
+  ctx: ReadContext,
   filter: DeploymentFilter,
   order: DeploymentOrder,
   window: Window,

@@ -8,7 +8,7 @@ import { parse, type RawInput } from '../parsing/parse.ts'
 import { type CountedSlice, type Reading, readAll, readOwn } from '../query-engine/reading.ts'
 import type { RowList } from '../query-engine/rows.ts'
 import { requireRole, seesValues } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext, RequestContext } from '../transaction/context.ts'
 import { waitUntil } from '../transaction/wait.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from '../values/shapes.ts'
@@ -48,7 +48,7 @@ export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise
 const oneInput = z.object({ path: deploymentPath })
 
 /** Role: viewer. Throws NotFoundError. */
-export async function readDeployment<Row>(ctx: RequestContext, raw: RawInput, reading: Reading<Row>): Promise<Row> {
+export async function readDeployment<Row>(ctx: ReadContext, raw: RawInput, reading: Reading<Row>): Promise<Row> {
   requireRole(ctx, 'viewer')
   return readOwn(ctx, 'Deployment', parse(oneInput, raw).path.deployment_id, reading)
 }
@@ -70,7 +70,7 @@ export async function listDeployments(ctx: RequestContext, raw: RawInput): Promi
 
 /** A window of the list, with `counts` also its total. Role: viewer. Throws ValidationError for a wrong window or cursor. */
 export async function readWindow<Row>(
-  ctx: RequestContext,
+  ctx: ReadContext,
   { send, decode }: Reading<Row>,
   window: Window,
   { filter, order }: { filter: DeploymentFilter; order: DeploymentOrder },

@@ -1,3 +1,4 @@
+import type { ReadContext } from '../transaction/context.ts'
 /** Reads everything about a revision that is not in its row. GraphQL has the same values as single fields. */
 
 import { z } from 'zod'
@@ -12,7 +13,6 @@ import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } fro
 import { readWhyNotRedeployable } from '../rollouts/redeploy.ts'
 import { fingerprintsOf, type SecretFingerprint } from '../secrets/secret-set.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
 import { type BuildPlanReport, knownBuildPlan } from '../values/build-plan.ts'
 import type { EffectiveSpec } from '../values/resource-spec.ts'
 import { revisionPath, type SecretReference } from '../values/shapes.ts'
@@ -41,7 +41,7 @@ const WITH = { secretSet: true, deployment: true } as const satisfies Prisma.Rev
 type Row = Prisma.RevisionGetPayload<{ include: typeof WITH }>
 
 /** Role: viewer. Throws NotFoundError for either id. */
-export async function getRevisionDetails(ctx: RequestContext, raw: RawInput): Promise<RevisionDetails> {
+export async function getRevisionDetails(ctx: ReadContext, raw: RawInput): Promise<RevisionDetails> {
   requireRole(ctx, 'viewer')
   const { deployment_id: deploymentId, revision_id: id } = parse(revisionDetailsInput, raw).path
   const [revision] = await readOwnRows<Row>(ctx, 'Revision', [id], { include: WITH })

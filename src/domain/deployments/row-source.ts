@@ -4,7 +4,7 @@ import { changedSince } from '../change-feed/version.ts'
 import { type Window, windowSize } from '../paging/paging.ts'
 import type { RowSource } from '../query-engine/reading.ts'
 import { hideFromPlanner } from '../sql/statements.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 import { cursorBefore } from './offset-cursor-cache.ts'
 import { type DeploymentOrder, orderSql } from './order.ts'
@@ -12,7 +12,7 @@ import { needsSearch, pageSql } from './page.ts'
 
 /** Reads one row more than the window has. Throws ValidationError for a wrong window or cursor. */
 export function windowRows(
-  ctx: RequestContext,
+  ctx: ReadContext,
   window: Window,
   filter: DeploymentFilter,
   order: DeploymentOrder,
@@ -33,7 +33,7 @@ const MAX_ID = Prisma.sql`'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`
 
 /** Newest first. */
 export function offsetPageRows(
-  ctx: RequestContext,
+  ctx: ReadContext,
   filter: DeploymentFilter,
   page: { limit: number; offset: number },
 ): RowSource {
@@ -42,7 +42,7 @@ export function offsetPageRows(
 }
 
 function pageFrom(
-  ctx: RequestContext,
+  ctx: ReadContext,
   filter: DeploymentFilter,
   { limit, offset }: { limit: number; offset: number },
   sorted: Prisma.Sql,

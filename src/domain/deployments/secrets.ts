@@ -14,7 +14,7 @@ import { baseOf, rollOut, sourceAfter } from '../rollouts/rollout.ts'
 import { applyChange, changeViolations, secretsDiffer } from '../secrets/rules.ts'
 import { openSecrets, originsAfter, storeSecrets } from '../secrets/secret-set.ts'
 import { actorOf, eventBy, liveDeployment, requireRole, requireSecretsRead } from '../transaction/access.ts'
-import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import { type ReadContext, type RequestContext, type Tx, transaction } from '../transaction/context.ts'
 import { type Written, writeVerb } from '../transaction/once.ts'
 import { deploymentPath, type Secret, type SecretReference, secret } from '../values/shapes.ts'
 
@@ -69,7 +69,7 @@ export const changeSecrets = writeVerb<Written>(async (ctx, raw, read) => {
  * values may be the same. `changed`: `secrets` if names or values differ.
  */
 export function replaceSecrets(
-  ctx: RequestContext,
+  ctx: ReadContext,
   tx: Tx,
   deploymentId: string,
   set: SecretSet | null,

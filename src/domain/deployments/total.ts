@@ -6,7 +6,7 @@ import type { Raw } from '../query-engine/rows.ts'
 import { extraOf, named, versionOf } from '../query-engine/statement.ts'
 import { hideFromPlanner } from '../sql/statements.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { Core, RequestContext } from '../transaction/context.ts'
+import type { Core, ReadContext } from '../transaction/context.ts'
 import { candidates, idAmong, MAX_DUPLICATES_PER_ID, shortNameCondition } from './candidates.ts'
 import { type DeploymentFilter, dependsOnClock, filterSql, filterTables } from './filter.ts'
 
@@ -21,7 +21,7 @@ export interface CountQuery {
 const totalsByInstallation = new WeakMap<Core['query'], TotalCache>()
 
 /** Prepares a count as part of a statement that reads a page. */
-export function prepareCount(ctx: RequestContext, filter: DeploymentFilter): CountQuery {
+export function prepareCount(ctx: ReadContext, filter: DeploymentFilter): CountQuery {
   let totals = totalsByInstallation.get(ctx.query)
   if (!totals) {
     totals = new TotalCache()
@@ -48,24 +48,24 @@ export function prepareCount(ctx: RequestContext, filter: DeploymentFilter): Cou
 }
 
 /** Role: viewer. */
-export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<Total> {
+export async function countDeployments(ctx: ReadContext, filter: DeploymentFilter): Promise<Total> {
   requireRole(ctx, 'viewer')
   return prepareCount(ctx, filter).total([])
 }
 
 /** The count and the version, from one snapshot. */
-async function countAlone(ctx: RequestContext, value: Prisma.Sql): Promise<[number | null, string | null]> {
+async function countAlone(ctx: ReadContext, value: Prisma.Sql): Promise<[number | null, string | null]> {
   const { text, values } = Prisma.sql`SELECT ${value} AS total, ${cacheVersionSql(ctx.workspace.id)} AS version`
   const [row] = await ctx.query<{ total: number | null; version: string | null }>(named(text), values)
   return [row!.total, row!.version]
 }
 
 /** With visible values, for the planner's estimate. */
-const estimateSql = (ctx: RequestContext, filter: DeploymentFilter) =>
+const estimateSql = (ctx: ReadContext, filter: DeploymentFilter) =>
   Prisma.sql`SELECT FROM ${filterTables(filter)} WHERE ${filterSql(ctx, filter)}`
 
 /** One row per match, by the fastest index. */
-function matchingSql(ctx: RequestContext, filter: DeploymentFilter): Prisma.Sql {
+function matchingSql(ctx: ReadContext, filter: DeploymentFilter): Prisma.Sql {
   const { tag_value_ids: tags, serving, name_contains: name, status } = filter
   if (serving === false && Object.values(filter).filter((value) => value !== undefined).length === 1) {
     // finding all ids would take long. This limit still yields enough different ids if each occurs as often as possible

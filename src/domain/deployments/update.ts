@@ -15,7 +15,7 @@ import { baseOf, rollOut, sourceAfter } from '../rollouts/rollout.ts'
 import { unmask } from '../secrets/rules.ts'
 import { inspectTarball, markTarballUsed, type Tarball, tarballViolations } from '../sources/tarball.ts'
 import { actorOf, eventBy, requireRole } from '../transaction/access.ts'
-import type { RequestContext, Tx } from '../transaction/context.ts'
+import type { ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 import { type ReadBack, type Written, writeVerb } from '../transaction/once.ts'
 import { buildColumns, revisionColumns, saysRevision, type Trigger } from '../values/revision-source.ts'
 import { deploymentPath, type UpdateBody, updateBody } from '../values/shapes.ts'
@@ -123,7 +123,7 @@ async function merge(
 
 /** Reads the listener only if a class is given. */
 async function unknownClassViolations(
-  ctx: RequestContext,
+  ctx: ReadContext,
   tx: Tx,
   { listenerId }: LockedDeployment,
   name: string | null | undefined,

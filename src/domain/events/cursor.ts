@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { ValidationError } from '../errors/errors.ts'
 import { decodeCursor, encodeCursor } from '../paging/paging.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 
 /** Workspace and sequence number. Text, because the number may exceed JSON's integers. */
 const POSITION = z.tuple([z.string(), z.string().regex(/^\d{1,18}$/)])
@@ -12,14 +12,14 @@ export function eventCursor(event: { workspaceId: string; sequence: bigint }): s
 }
 
 /** Throws ValidationError (`cursor_invalid`, at `query.<name>`) for a malformed cursor or one of another workspace. */
-export function readEventCursor(ctx: RequestContext, cursor: string, name: 'after' | 'before'): bigint {
+export function readEventCursor(ctx: ReadContext, cursor: string, name: 'after' | 'before'): bigint {
   const [workspaceId, sequence] = decodeCursor(cursor, POSITION, ['query', name])
   if (workspaceId !== ctx.workspace.id) throw invalidCursor(name, "Not a cursor of this workspace's events.")
   return BigInt(sequence)
 }
 
 /** The sequence number of `query.after`, which must not be greater than `end`, the log's last one. */
-export function readPastCursor(ctx: RequestContext, cursor: string, end: bigint): bigint {
+export function readPastCursor(ctx: ReadContext, cursor: string, end: bigint): bigint {
   const sequence = readEventCursor(ctx, cursor, 'after')
   refuseAhead(sequence, 'after', end)
   return sequence

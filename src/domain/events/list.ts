@@ -6,7 +6,7 @@ import { exactly, type Total, totalOf, totalsOf } from '../paging/total.ts'
 import { queryUuid } from '../parsing/fields.ts'
 import { parse } from '../parsing/parse.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { readEventCursor, refuseExpired } from './cursor.ts'
 import { eventFilters, filteredScope } from './page.ts'
 import { readRange } from './range.ts'
@@ -32,7 +32,7 @@ const COLUMN = { deploymentId: Prisma.sql`deployment_id`, revisionId: Prisma.sql
  * cursors. Other tenants' ids have empty windows. One statement. Role: viewer.
  */
 export async function listEvents(
-  ctx: RequestContext,
+  ctx: ReadContext,
   window: Window,
   { by, ids }: EventSubjects,
 ): Promise<Map<string, Slice<StoredEvent>>> {
@@ -64,7 +64,7 @@ export async function listEvents(
 }
 
 /** Role: viewer. */
-export async function countEvents(ctx: RequestContext, { by, ids }: EventSubjects): Promise<Map<string, Total>> {
+export async function countEvents(ctx: ReadContext, { by, ids }: EventSubjects): Promise<Map<string, Total>> {
   requireRole(ctx, 'viewer')
   const own = Prisma.sql`e.workspace_id = ${ctx.workspace.id}::uuid`
   return totalsOf(ctx.db, ids, (id) => Prisma.sql`SELECT FROM events e WHERE ${own} AND e.${COLUMN[by]} = ${id}`)
@@ -86,7 +86,7 @@ function scopeOf(filter: EventFilter): EventScope {
 
 /** A window of the workspace's events. One statement. Role: viewer. Throws ValidationError, NotFoundError. */
 export async function windowEvents(
-  ctx: RequestContext,
+  ctx: ReadContext,
   window: Window,
   filter: EventFilter,
   newestFirst: boolean,
@@ -106,7 +106,7 @@ export async function windowEvents(
 }
 
 /** One statement; without a filter, the sequence numbers give the count. Role: viewer. */
-export async function countWorkspaceEvents(ctx: RequestContext, filter: EventFilter): Promise<Total> {
+export async function countWorkspaceEvents(ctx: ReadContext, filter: EventFilter): Promise<Total> {
   requireRole(ctx, 'viewer')
   const scope = scopeOf(filter)
   const { types } = scope

@@ -2,7 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { NotFoundError } from '../errors/errors.ts'
 import type { Window } from '../paging/paging.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { readEventCursor, refuseAhead, refuseExpired } from './cursor.ts'
 import {
   EVENT_COLUMNS,
@@ -42,7 +42,7 @@ interface LogState {
 
 /** Reads the log between two exclusive cursors. Throws ValidationError, NotFoundError. */
 export async function readRange(
-  ctx: RequestContext,
+  ctx: ReadContext,
   scope: EventScope,
   cursors: Pick<Window, 'after' | 'before'>,
   { descending, take, names = { after: 'after', before: 'before' } }: RangeOptions,

@@ -1,8 +1,8 @@
+import type { ReadContext } from '../transaction/context.ts'
 /** Finds the names of the resources that a list of events is about, in one statement. */
 
 import { uuid } from '../parsing/fields.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
 import type { StoredEvent } from './read.ts'
 
 /** `<resource> <id>`; null: the subject has no name. */
@@ -19,7 +19,7 @@ export function subjectOf({
  * Names by subjectOf(); deleted subjects are left out. A deployment keeps its name until its row is deleted. Tokens and
  * connections are private to their owners and have none. One statement. Role: viewer.
  */
-export async function nameSubjects(ctx: RequestContext, subjects: readonly string[]): Promise<Map<string, string>> {
+export async function nameSubjects(ctx: ReadContext, subjects: readonly string[]): Promise<Map<string, string>> {
   requireRole(ctx, 'viewer')
   const requested = subjects.map((subject) => subject.split(' '))
   const { id: workspace, organizationId: organization } = ctx.workspace

@@ -1,9 +1,9 @@
+import type { ReadContext, WriteContext } from '../transaction/context.ts'
 /** A request with an Idempotency-Key (docs/api-rules.md#retries): each write happens once. README.md has the checks. */
 
 import type { KeyRing } from '../crypto/keyring.ts'
 import { DomainError, ValidationError, type Violation } from '../errors/errors.ts'
 import type { RawInput } from '../parsing/parse.ts'
-import type { RequestContext } from '../transaction/context.ts'
 import { type Entry, type Guard, type Idempotency, Repeated } from '../transaction/idempotency.ts'
 import { type CallerKey, findEntries, insertEntry, lockEntries, lockName, type StoredEntry } from './entries.ts'
 import { fingerprint, matchesFingerprint } from './fingerprint.ts'
@@ -89,7 +89,7 @@ export class KeyedRequest implements Idempotency {
   readonly #own = new Set<string>()
   #ended = false
 
-  private constructor(ctx: RequestContext, options: KeyedRequestOptions, found: Found) {
+  private constructor(ctx: ReadContext, options: KeyedRequestOptions, found: Found) {
     this.#keyring = ctx.keyring
     this.#options = options
     this.#owner = found.owner
@@ -99,7 +99,7 @@ export class KeyedRequest implements Idempotency {
   }
 
   /** Takes the key and looks up its entries: one statement. Always call end() afterwards. */
-  static async begin(ctx: RequestContext, options: KeyedRequestOptions): Promise<KeyedRequest> {
+  static async begin(ctx: WriteContext, options: KeyedRequestOptions): Promise<KeyedRequest> {
     const { keysInUse, query, actor, workspace } = ctx
     const read = readKey(options.header)
     const owner = { workspaceId: workspace.id, subject: actor.subject, key: 'key' in read ? read.key : '' }

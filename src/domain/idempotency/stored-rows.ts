@@ -5,7 +5,7 @@
 import type { SecretSet } from '../../generated/prisma/client.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
 import { setWithoutValues } from '../secrets/secret-set.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { readSets } from './secrets.ts'
 
 /** The member that tags what JSON lacks. Objects that have this member themselves are written as entries. */
@@ -35,7 +35,7 @@ export function encodeRows(keyring: KeyRing, value: unknown): string {
 }
 
 /** Reads secret sets again if the caller may read values. A deleted set has only names. */
-export async function decodeRows(ctx: RequestContext, text: string): Promise<unknown> {
+export async function decodeRows(ctx: ReadContext, text: string): Promise<unknown> {
   const json = JSON.parse(text) as Json
   const ids = [...text.matchAll(/\{"\$":"secrets","id":"([0-9a-f-]{36})"/g)].map(([, id]) => id!)
   const sets = await readSets(ctx, ids)

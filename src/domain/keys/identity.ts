@@ -1,7 +1,7 @@
 /** Resolves an API key to its caller, and checks whether the credentials of open streams and waits are still valid. */
 import type { Plan } from '../../generated/prisma/enums.ts'
 import type { Actor } from '../transaction/access.ts'
-import type { Core, Statement, Tenant } from '../transaction/context.ts'
+import type { ReadCore, Statement, Tenant } from '../transaction/context.ts'
 
 export interface KeyIdentity {
   id: string
@@ -50,7 +50,7 @@ const TENANCY: Statement = {
 }
 
 /** One statement. Null: unknown, expired or revoked. `tenantId`: the requested workspace. */
-export async function identifyKey(core: Core, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
+export async function identifyKey(core: ReadCore, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
   const [row] = await core.query<KeyRow>(BY_HASH, [hash, tenantId])
   if (!row) return null
   const { id, validForMs, stale, plan, tenantId: requestedId, ...rights } = row
@@ -65,7 +65,7 @@ export async function identifyKey(core: Core, hash: string, tenantId: string | n
 }
 
 /** Records the last use, at most once a minute across all servers. No call waits for it. */
-function recordUse(core: Core, id: string): void {
+function recordUse(core: ReadCore, id: string): void {
   core
     .query(RECORD_USE, [id])
     .catch((error) => core.log.warn({ err: error }, 'could not record the last use of an API key'))
@@ -79,7 +79,7 @@ export interface Tenancy {
 
 /** Returns an organization's plan, and the workspace if it is the organization's. Null: there is no such organization. */
 export async function findTenancy(
-  core: Core,
+  core: ReadCore,
   organizationId: string,
   tenantId: string | null,
 ): Promise<Tenancy | null> {

@@ -1,10 +1,10 @@
+import type { ReadContext, Tx } from '../transaction/context.ts'
 /** API keys: their text and hash, the rows that a caller may see, and the insert for the API, the bootstrap and the command line. */
 
 import type { ApiKey, Prisma } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
 import { hashToken, randomToken } from '../crypto/random-token.ts'
 import { RANKED_ROLES, requireRole } from '../transaction/access.ts'
-import type { RequestContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
 import type { ActorRef } from '../values/event-types.ts'
 
@@ -77,7 +77,7 @@ export async function issueKey(tx: Tx, key: NewKey): Promise<IssuedKey> {
   return { row, text }
 }
 
-export function visibleKeys(ctx: RequestContext): Prisma.ApiKeyWhereInput {
+export function visibleKeys(ctx: ReadContext): Prisma.ApiKeyWhereInput {
   const { id, organizationId } = ctx.workspace
   return { organizationId, OR: [{ workspaceId: id }, { workspaceId: null }] }
 }
@@ -92,7 +92,7 @@ export const keys = resource<KeyView>({
 })
 
 /** The key of the call or of its session; null: neither has one. */
-export async function ownKey({ actor, db }: RequestContext): Promise<KeyView | null> {
+export async function ownKey({ actor, db }: ReadContext): Promise<KeyView | null> {
   if (actor.kind !== 'api_key') return null
   return db.apiKey.findUnique({ where: { id: actor.subject }, omit: WITHOUT_HASH })
 }

@@ -6,7 +6,7 @@ import { optional, printableName, time, uuid } from '../parsing/fields.ts'
 import { parse, type RawInput, violationUnless } from '../parsing/parse.ts'
 import { shareListener } from '../repositories/locks.ts'
 import { actorOf, eventBy, requireRole } from '../transaction/access.ts'
-import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import { type ReadContext, type RequestContext, type Tx, transaction } from '../transaction/context.ts'
 import { writeVerb } from '../transaction/once.ts'
 import type { ActorRef } from '../values/event-types.ts'
 import { agentId } from '../values/oauth-provider.ts'
@@ -130,13 +130,13 @@ export const updateKey = writeVerb<KeyView>(async (ctx, raw, read) => {
   return row
 })
 
-async function findKey(ctx: RequestContext, tx: Tx, id: string): Promise<KeyView> {
+async function findKey(ctx: ReadContext, tx: Tx, id: string): Promise<KeyView> {
   const found = await tx.sql.apiKey.findFirst({ where: { id, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH })
   if (!found) throw new NotFoundError('API key', id)
   return found
 }
 
-function refuseOrganizationWide({ actor }: RequestContext, { workspaceId }: KeyView, what: 'change' | 'revoke'): void {
+function refuseOrganizationWide({ actor }: ReadContext, { workspaceId }: KeyView, what: 'change' | 'revoke'): void {
   if (workspaceId === null && actor.workspaceId !== null)
     throw new ForbiddenError(`Only an organization-wide credential can ${what} an organization-wide key.`)
 }
@@ -178,7 +178,7 @@ export async function markRevoked(
 }
 
 /** For a call that waited before it returns secrets: its key may have ended since. Throws UnauthenticatedError. */
-export async function refuseRevoked(ctx: RequestContext): Promise<void> {
+export async function refuseRevoked(ctx: ReadContext): Promise<void> {
   const key = await ctx.db.apiKey.findUnique({ where: { id: ctx.actor.subject } })
   if (!key || key.revokedAt || (key.expiresAt && key.expiresAt <= ctx.clock()))
     throw new UnauthenticatedError('The API key is unknown, expired or revoked.')

@@ -9,14 +9,14 @@ import { parse, type RawInput } from '../parsing/parse.ts'
 import { type CountedSlice, type Reading, readAll, readNewest, readOwn, selected } from '../query-engine/reading.ts'
 import type { RowList } from '../query-engine/rows.ts'
 import { requireRole, tenant } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { offsetQuery } from '../values/shapes.ts'
 import { listenerPath } from './schemas.ts'
 
 export const hasListeners = (plan: Plan): boolean => plan === 'self_hosted_enterprise'
 
 /** Throws ForbiddenError (PLAN_REQUIRED). */
-export function requireListenerPlan(ctx: RequestContext): void {
+export function requireListenerPlan(ctx: ReadContext): void {
   if (hasListeners(ctx.workspace.plan)) return
   throw new ForbiddenError(
     `Listeners cannot be created for workspace ID '${ctx.workspace.id}'. ` +
@@ -37,10 +37,10 @@ export const getInput = z.object({ path: listenerPath })
 
 const whole = selected<Listener>('Listener', {}, true)
 
-export const getListener = (ctx: RequestContext, raw: RawInput): Promise<Listener> => readListener(ctx, raw, whole)
+export const getListener = (ctx: ReadContext, raw: RawInput): Promise<Listener> => readListener(ctx, raw, whole)
 
 /** The same with the selected fields. Throws NotFoundError. */
-export async function readListener<Row>(ctx: RequestContext, raw: RawInput, reading: Reading<Row>): Promise<Row> {
+export async function readListener<Row>(ctx: ReadContext, raw: RawInput, reading: Reading<Row>): Promise<Row> {
   requireRole(ctx, 'viewer')
   requireListenerPlan(ctx)
   return readOwn(ctx, 'Listener', parse(getInput, raw).path.listener_id, reading)
@@ -48,7 +48,7 @@ export async function readListener<Row>(ctx: RequestContext, raw: RawInput, read
 
 export const listInput = z.object({ query: z.object(offsetQuery) })
 
-export async function listListeners(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Listener>> {
+export async function listListeners(ctx: ReadContext, raw: RawInput): Promise<OffsetPage<Listener>> {
   requireRole(ctx, 'viewer')
   requireListenerPlan(ctx)
   const { limit, offset } = parse(listInput, raw).query
@@ -61,7 +61,7 @@ export async function listListeners(ctx: RequestContext, raw: RawInput): Promise
 
 /** A window of the list, with `counts` also its total. Throws ValidationError for a wrong window or cursor. */
 export async function readListeners<Row>(
-  ctx: RequestContext,
+  ctx: ReadContext,
   reading: Reading<Row>,
   window: Window,
   counts = false,
@@ -71,7 +71,7 @@ export async function readListeners<Row>(
   return readNewest(ctx, reading, 'Listener', window, counts)
 }
 
-export async function countListeners(ctx: RequestContext): Promise<number> {
+export async function countListeners(ctx: ReadContext): Promise<number> {
   requireRole(ctx, 'viewer')
   requireListenerPlan(ctx)
   return ctx.db.listener.count({ where: tenant(ctx) })

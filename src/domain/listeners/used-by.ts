@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { ConflictError } from '../errors/errors.ts'
 import { type Total, totalsOf } from '../paging/total.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { RequestContext, Tx } from '../transaction/context.ts'
+import type { ReadContext, Tx } from '../transaction/context.ts'
 
 /** Deployments that the message names. */
 const MAX_NAMED = 5
@@ -34,7 +34,7 @@ export async function refuseIfUsed(
 
 /** Deployments of each listener. One statement. Role: viewer. */
 export async function countDeploymentsOf(
-  ctx: RequestContext,
+  ctx: ReadContext,
   listenerIds: readonly string[],
 ): Promise<Map<string, Total>> {
   requireRole(ctx, 'viewer')

@@ -1,7 +1,7 @@
 /** Appends log lines of a build or an agent, as part of the statement that checks the caller's right to write them. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogEntry } from '../protocol/protocol.ts'
-import type { Core } from '../transaction/context.ts'
+import type { WriteCore } from '../transaction/context.ts'
 
 /** NOTIFY channel of a log's followers; the payload is the deployment's id. Only a hint, sent after the commit. */
 export const LOG_CHANNEL = 'pilothouse_logs'
@@ -63,7 +63,7 @@ function truncate(message: string): string {
 }
 
 /** Call it after the commit of appended lines. */
-export function linesAppended(core: Core, deploymentId: string, count: number): void {
+export function linesAppended(core: WriteCore, deploymentId: string, count: number): void {
   core.wake([`${LOG_CHANNEL} ${deploymentId}`])
   core.observer?.logged(count)
 }

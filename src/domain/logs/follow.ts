@@ -6,7 +6,7 @@ import { parse, type RawInput } from '../parsing/parse.ts'
 import { selected } from '../query-engine/reading.ts'
 import { readAnyRevision, readRevision, requireDeployment } from '../revisions/read.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { Db, RequestContext } from '../transaction/context.ts'
+import type { Db, ReadContext } from '../transaction/context.ts'
 import { BUILD_AHEAD } from '../values/lifecycle.ts'
 import { type LogFilter, type LogKey, readLines } from './lines.ts'
 import { type Beginning, parseFollow, readDeploymentLogsInput, readLogsInput, readLogsOfRevisionInput } from './read.ts'
@@ -30,7 +30,7 @@ export interface FollowCall {
 }
 
 /** Follows a revision's log. Role: viewer. Throws ValidationError, and NotFoundError for either id. */
-export async function followLogs(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
+export async function followLogs(ctx: ReadContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsInput, raw)
   const { filter, begin } = parseFollow(query, resume)
@@ -41,7 +41,7 @@ export async function followLogs(ctx: RequestContext, { raw, resume }: FollowCal
 const DEPLOYMENT_ID = selected<{ deploymentId: string }>('Revision', { select: { deploymentId: true } }, true)
 
 /** For GraphQL, which names a revision without its deployment. */
-export async function followLogsOfRevision(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
+export async function followLogsOfRevision(ctx: ReadContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsOfRevisionInput, raw)
   const { filter, begin } = parseFollow(query, resume)
@@ -50,7 +50,7 @@ export async function followLogsOfRevision(ctx: RequestContext, { raw, resume }:
 }
 
 /** Follows a deployment's log across its revisions. Role: viewer. Throws ValidationError and NotFoundError. */
-export async function followDeploymentLogs(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
+export async function followDeploymentLogs(ctx: ReadContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readDeploymentLogsInput, raw)
   const { filter, begin } = parseFollow(query, resume)
@@ -62,7 +62,7 @@ export const logKeyOf = ({ revisionId, deploymentId, type }: LogName): LogKey =>
   revisionId === null ? { by: 'deploymentId', id: deploymentId, type } : { by: 'revisionId', id: revisionId, type }
 
 /** The id after which lines begin; `end`: the newest line's id. Throws ValidationError for an unknown cursor. */
-export async function findBeginning(ctx: RequestContext, log: FollowedLog, end: bigint): Promise<bigint> {
+export async function findBeginning(ctx: ReadContext, log: FollowedLog, end: bigint): Promise<bigint> {
   const { last, after } = log.begin
   if (after !== undefined && after > end) await refuseAhead(ctx.db, after)
   if (last === undefined) return after ?? 0n

@@ -6,7 +6,7 @@ import { queryBool, queryEnum, queryIntOrNone, queryText, queryTime, queryWord, 
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { readRevision, requireDeployment } from '../revisions/read.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { deploymentPath, revisionPath } from '../values/shapes.ts'
 import { type Line, type LogFilter, type LogKey, type LogWindow, logOffset, readLines, readLogOffset } from './lines.ts'
 
@@ -122,7 +122,7 @@ export interface LogPage {
 }
 
 /** Role: viewer. Throws NotFoundError for either id. */
-export async function readLogs(ctx: RequestContext, raw: RawInput): Promise<LogPage> {
+export async function readLogs(ctx: ReadContext, raw: RawInput): Promise<LogPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsInput, raw)
   const page = parsePage(query)
@@ -131,7 +131,7 @@ export async function readLogs(ctx: RequestContext, raw: RawInput): Promise<LogP
 }
 
 /** The lines of all revisions, in order. Role: viewer. Throws NotFoundError. */
-export async function readDeploymentLogs(ctx: RequestContext, raw: RawInput): Promise<LogPage> {
+export async function readDeploymentLogs(ctx: ReadContext, raw: RawInput): Promise<LogPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readDeploymentLogsInput, raw)
   const page = parsePage(query)
@@ -139,7 +139,7 @@ export async function readDeploymentLogs(ctx: RequestContext, raw: RawInput): Pr
   return readPage(ctx, { by: 'deploymentId', id: path.deployment_id, type: query.type }, page)
 }
 
-async function readPage(ctx: RequestContext, log: LogKey, { filter, reversed, ...window }: Page): Promise<LogPage> {
+async function readPage(ctx: ReadContext, log: LogKey, { filter, reversed, ...window }: Page): Promise<LogPage> {
   const { take, order } = window
   const found = await readLines(ctx.db, log, filter, { ...window, take: take + 1 })
   const hasMore = found.length > take

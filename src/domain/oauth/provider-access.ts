@@ -1,3 +1,4 @@
+import type { Core, ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 /** An OAuth provider: reads and lock, credentials, redirect URI, published endpoints, and advice about its errors. */
 
 import { z } from 'zod'
@@ -9,7 +10,6 @@ import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import type { ProviderAccess, PublishedEndpoints } from '../ports/oauth-client.ts'
 import { toDelete } from '../repositories/locks.ts'
-import type { Core, RequestContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
 import { type AuthMethod, type ProviderType, providerPath } from '../values/oauth-provider.ts'
 
@@ -33,7 +33,7 @@ export const providers = resource<OAuthProvider>({
 })
 
 /** Reads a provider and locks it until the commit against transactions that store its tokens. Throws NotFoundError. */
-export async function lockProvider(tx: Tx, ctx: RequestContext, name: string): Promise<OAuthProvider> {
+export async function lockProvider(tx: Tx, ctx: ReadContext, name: string): Promise<OAuthProvider> {
   const where = { ...ownProviders(ctx), ...whereProviderName(name) }
   const found = await tx.sql.oAuthProvider.findFirst({ where })
   if (!found) throw new NotFoundError('OAuth provider', name)

@@ -5,7 +5,7 @@ import { NotFoundError } from '../errors/errors.ts'
 import { cut, newestFirstSql, type Slice, type Window } from '../paging/paging.ts'
 import { countedSql, EXACT_UP_TO, exactly, type Total } from '../paging/total.ts'
 import { checkOnly, hideFromPlanner } from '../sql/statements.ts'
-import type { Core, RequestContext } from '../transaction/context.ts'
+import type { Core, ReadContext } from '../transaction/context.ts'
 import { type Call, type Raw, RowSelection, type Selection, selectOf } from './rows.ts'
 import { extraOf, PlannedRead } from './statement.ts'
 
@@ -67,7 +67,7 @@ type TenantTable = 'Deployment' | 'Revision' | 'Listener' | 'Tag' | 'TracingProj
  * revisions.
  */
 export function tenantRows(
-  ctx: RequestContext,
+  ctx: ReadContext,
   table: TenantTable,
   condition: Prisma.Sql,
   page = Prisma.empty,
@@ -82,7 +82,7 @@ export function tenantRows(
 
 /** The tenant's row with this id. Throws NotFoundError. */
 export async function readOwn<Row>(
-  ctx: RequestContext,
+  ctx: ReadContext,
   table: 'Deployment' | 'Revision' | 'Listener',
   id: string,
   reading: Reading<Row>,
@@ -94,7 +94,7 @@ export async function readOwn<Row>(
 
 /** The tenant's rows with these ids, unsorted. */
 export const readOwnRows = <Row>(
-  ctx: RequestContext,
+  ctx: ReadContext,
   table: TenantTable,
   ids: readonly string[],
   selection: Selection,
@@ -111,7 +111,7 @@ export interface CountedSlice<Row> extends Slice<Row> {
 
 /** Newest first. */
 export async function readNewest<Row>(
-  ctx: RequestContext,
+  ctx: ReadContext,
   { send, decode }: Reading<Row>,
   table: 'Listener' | 'Tag',
   window: Window,

@@ -4,7 +4,7 @@
  */
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
-import type { Core, Tx } from '../transaction/context.ts'
+import type { ReadCore, Tx } from '../transaction/context.ts'
 import type { LockedListener } from '../transaction/unit-of-work.ts'
 import { type Change, storedChange } from '../values/deployment-change.ts'
 import type { EventActor } from '../values/event-types.ts'
@@ -226,14 +226,14 @@ export async function forgetListener(tx: Tx, listenerId: string): Promise<void> 
 }
 
 /** Does not lock the row first, because it depends on no other column. */
-export async function recordRepositoryId(core: Core, id: string, repositoryId: number): Promise<void> {
+export async function recordRepositoryId(core: ReadCore, id: string, repositoryId: number): Promise<void> {
   await core.db.$executeRaw`
     UPDATE deployments SET repository_id = ${repositoryId}::bigint
     WHERE id = ${id}::uuid AND repository_id IS DISTINCT FROM ${repositoryId}::bigint`
 }
 
 /** Deletes the row unless it still has log lines. */
-export async function removePurged(core: Core, id: string): Promise<void> {
+export async function removePurged(core: ReadCore, id: string): Promise<void> {
   await core.db.$executeRaw`
     DELETE FROM deployments WHERE id = ${id}::uuid
       AND NOT EXISTS (SELECT 1 FROM log_lines WHERE deployment_id = ${id}::uuid)`

@@ -2,7 +2,7 @@
 import { type Deployment, type Listener, Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError, ConflictError, NotFoundError } from '../errors/errors.ts'
 import { tenant } from '../transaction/access.ts'
-import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import { type ReadContext, type Tx, transaction, type WriteContext } from '../transaction/context.ts'
 import { DEPLOYMENT_COLUMNS, deploymentFrom } from '../transaction/tables.ts'
 import type { LockedListener } from '../transaction/unit-of-work.ts'
 import { type HeldClaim, isHeldText, type Scope } from './lease.ts'
@@ -59,7 +59,7 @@ type LockedWork<T> = (tx: Tx, deployment: LockedDeployment) => Promise<T>
  * take a connection. `parts`: the parts of the aggregate to read with the lock (locked-aggregate.ts). Throws NotFoundError, also if it is torn down.
  */
 export function lockDeployment<T>(
-  ctx: RequestContext,
+  ctx: WriteContext,
   id: string,
   work: LockedWork<T>,
   parts?: AggregateParts,
@@ -72,7 +72,7 @@ export function lockDeployment<T>(
 }
 
 export function lockEvenTornDown<T>(
-  ctx: RequestContext,
+  ctx: WriteContext,
   id: string,
   work: LockedWork<T>,
   parts?: AggregateParts,
@@ -176,7 +176,7 @@ export async function shareListener(tx: Tx, workspaceId: string, id: string): Pr
 }
 
 /** Locks a listener of the caller's workspace exclusively and reads it. It excludes shareListener(). Throws NotFoundError. */
-export async function lockListener(tx: Tx, ctx: RequestContext, id: string): Promise<Listener> {
+export async function lockListener(tx: Tx, ctx: ReadContext, id: string): Promise<Listener> {
   const found = await tx.sql.$queryRaw<unknown[]>`
     SELECT 1 FROM listeners WHERE id = ${id}::uuid AND workspace_id = ${ctx.workspace.id}::uuid ${toDelete('listeners')}`
   if (found.length === 0) throw new NotFoundError('Listener', id)

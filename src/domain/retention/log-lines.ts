@@ -2,7 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
-import type { Core } from '../transaction/context.ts'
+import type { ReadCore } from '../transaction/context.ts'
 
 export type HasTime = () => boolean
 
@@ -21,7 +21,7 @@ const REVISIONS_PER_STATEMENT = 20
 export const hasOldLines = (days: number) =>
   Prisma.sql`coalesce((SELECT time < ${daysAgo(days)} FROM log_lines ORDER BY id LIMIT 1), false)`
 
-export async function removeOldLines(core: Core, hasTime: HasTime): Promise<void> {
+export async function removeOldLines(core: ReadCore, hasTime: HasTime): Promise<void> {
   const old = daysAgo(core.settings.retention.logDays)
   const oldest = Prisma.sql`
     time < ${old} AND id = ANY (ARRAY(SELECT l.id FROM log_lines l ORDER BY l.id LIMIT ${BATCH_ROWS} ${toDeleteOrSkip('l')}))`
@@ -29,7 +29,7 @@ export async function removeOldLines(core: Core, hasTime: HasTime): Promise<void
 }
 
 /** Removes these lines, records per log how far it was removed, and returns their number. */
-async function removeAndRecord({ db }: Core, which: Prisma.Sql): Promise<number> {
+async function removeAndRecord({ db }: ReadCore, which: Prisma.Sql): Promise<number> {
   // in the key's order, because another server may write the same rows
   const [row] = await db.$queryRaw<{ removed: bigint }[]>`
     WITH removed AS (
@@ -51,7 +51,7 @@ const TORN_DOWN = Prisma.sql`
 /** Torn-down deployments that still have log lines. */
 export const LINES_OF_TORN_DOWN = Prisma.sql`SELECT d.id FROM deployments d WHERE ${TORN_DOWN}`
 
-export async function removeLinesOfTornDown(core: Core, hasTime: HasTime): Promise<void> {
+export async function removeLinesOfTornDown(core: ReadCore, hasTime: HasTime): Promise<void> {
   await removeInBatches(
     BATCH_ROWS,
     hasTime,
@@ -63,7 +63,7 @@ export async function removeLinesOfTornDown(core: Core, hasTime: HasTime): Promi
 }
 
 /** Shortens the logs that grew after line `since` (null: all). Returns whether all were checked before the time ran out. */
-export async function limitLogs(core: Core, since: bigint | null, hasTime: HasTime): Promise<boolean> {
+export async function limitLogs(core: ReadCore, since: bigint | null, hasTime: HasTime): Promise<boolean> {
   const grown = await core.db.$queryRaw<{ id: string }[]>(
     since === null
       ? Prisma.sql`SELECT id FROM revisions`
@@ -93,7 +93,7 @@ const MAX_LINE_ID = 2n ** 63n - 1n
 const logRangeSql = (revisionId: Prisma.Sql, type: Prisma.Sql, end: bigint) => Prisma.sql`
   (l.revision_id, l.type, l.id) >= (${revisionId}, ${type}, 0) AND (l.revision_id, l.type, l.id) < (${revisionId}, ${type}, ${end})`
 
-async function findOversized({ db, settings }: Core, revisionIds: readonly string[]): Promise<OversizedLog[]> {
+async function findOversized({ db, settings }: ReadCore, revisionIds: readonly string[]): Promise<OversizedLog[]> {
   const { linesPerRevision } = settings.retention
   const [, long] = await db.$transaction([
     // without sorting, Postgres reads the newest lines from the index's end, even of a log of millions
@@ -108,7 +108,7 @@ async function findOversized({ db, settings }: Core, revisionIds: readonly strin
   return long
 }
 
-async function shorten(core: Core, { revisionId, type, edge }: OversizedLog, hasTime: HasTime): Promise<void> {
+async function shorten(core: ReadCore, { revisionId, type, edge }: OversizedLog, hasTime: HasTime): Promise<void> {
   const before = logRangeSql(Prisma.sql`${revisionId}::uuid`, Prisma.sql`${type}::text::"LogType"`, edge + 1n)
   const oldest = Prisma.sql`
     id = ANY (ARRAY(

@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
 import { toChangeOrSkip, toDeleteOrSkip } from '../repositories/locks.ts'
 import { ENDED_SESSIONS, removeSessions } from '../sessions/session.ts'
-import type { Core } from '../transaction/context.ts'
+import type { ReadCore } from '../transaction/context.ts'
 import { TERMINAL } from '../values/lifecycle.ts'
 import {
   daysAgo,
@@ -35,7 +35,7 @@ interface Due {
 }
 
 /** Each call of the returned function is one round. A round without work is one statement. */
-export function createRetention(core: Core): (signal: AbortSignal) => Promise<void> {
+export function createRetention(core: ReadCore): (signal: AbortSignal) => Promise<void> {
   /** the newest line when all logs were last checked; null: never since this server started */
   let looked: bigint | null = null
   return async (signal) => {
@@ -57,7 +57,7 @@ export function createRetention(core: Core): (signal: AbortSignal) => Promise<vo
   }
 }
 
-async function findDue({ db, settings }: Core): Promise<Due> {
+async function findDue({ db, settings }: ReadCore): Promise<Due> {
   const { logDays, eventDays } = settings.retention
   const [due] = await db.$queryRaw<Due[]>`
     SELECT ${hasOldLines(logDays)} AS "oldLines", EXISTS (${LINES_OF_TORN_DOWN}) AS "linesOfTornDown",
@@ -79,7 +79,7 @@ const OLD_EVENTS = (days: number) => Prisma.sql`
   WHERE oldest.occurred_at < ${daysAgo(days)} LIMIT ${MAX_WORKSPACES_PER_ROUND}`
 
 /** A concurrent server waits and then finds these rows gone; it never removes later ones. */
-async function removeEvents(core: Core, workspaceId: string, hasTime: HasTime): Promise<void> {
+async function removeEvents(core: ReadCore, workspaceId: string, hasTime: HasTime): Promise<void> {
   const old = daysAgo(core.settings.retention.eventDays)
   await removeInBatches(
     EVENT_BATCH_ROWS,
@@ -107,7 +107,7 @@ const OLD_STEPS = (days: number) => Prisma.sql`
       SELECT 1 FROM steps n WHERE n.deployment_id = s.deployment_id AND (n.created_at, n.id) > (s.created_at, s.id)
       AND n.first_taken_at IS NOT NULL)`
 
-async function removeSteps(core: Core, hasTime: HasTime): Promise<void> {
+async function removeSteps(core: ReadCore, hasTime: HasTime): Promise<void> {
   const old = OLD_STEPS(core.settings.retention.logDays)
   await removeInBatches(
     DETAIL_BATCH_ROWS,
@@ -123,7 +123,7 @@ const OLD_DETAILS = (days: number) => Prisma.sql`
   WHERE r.status_since < ${daysAgo(days)} AND r.status_message LIKE E'%\n%' AND r.status::text = ANY (${[...TERMINAL]})
     AND NOT EXISTS (SELECT 1 FROM deployments d WHERE d.latest_revision_id = r.id)`
 
-async function removeDetails(core: Core, hasTime: HasTime): Promise<void> {
+async function removeDetails(core: ReadCore, hasTime: HasTime): Promise<void> {
   const old = OLD_DETAILS(core.settings.retention.logDays)
   await removeInBatches(
     DETAIL_BATCH_ROWS,

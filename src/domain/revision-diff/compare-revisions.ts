@@ -9,7 +9,7 @@ import { requireDeployment } from '../revisions/read.ts'
 import { knownRuntimeConfig } from '../revisions/runtime-config.ts'
 import { fingerprintsOf } from '../secrets/secret-set.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
 import { deploymentPath, type SecretReference } from '../values/shapes.ts'
 import { compare, type Differences, isSame, type Side } from './compare.ts'
@@ -34,20 +34,20 @@ const WITH = { secretSet: true, deployment: true } as const satisfies Prisma.Rev
 type Row = Prisma.RevisionGetPayload<{ include: typeof WITH }>
 
 /** Shows only the names of secrets that differ. Role: viewer. Throws NotFoundError for each id. */
-export async function compareRevisions(ctx: RequestContext, raw: RawInput): Promise<RevisionComparison> {
+export async function compareRevisions(ctx: ReadContext, raw: RawInput): Promise<RevisionComparison> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(compareInput, raw)
   return compareIn(ctx, query, path.deployment_id)
 }
 
 /** For GraphQL, which names no deployment: uses the deployment of the first revision. */
-export async function compareAnyRevisions(ctx: RequestContext, raw: RawInput): Promise<RevisionComparison> {
+export async function compareAnyRevisions(ctx: ReadContext, raw: RawInput): Promise<RevisionComparison> {
   requireRole(ctx, 'viewer')
   return compareIn(ctx, parse(anyRevisionsInput, raw).query, null)
 }
 
 async function compareIn(
-  ctx: RequestContext,
+  ctx: ReadContext,
   { from: fromId, to: toId, redeployed = false }: z.output<typeof query>,
   deploymentId: string | null,
 ): Promise<RevisionComparison> {
@@ -62,7 +62,7 @@ async function compareIn(
   return { from, to, ...differences, isSame: isSame(differences) }
 }
 
-function sideOf({ keyring }: RequestContext, row: Row, redeployed: boolean): Side {
+function sideOf({ keyring }: ReadContext, row: Row, redeployed: boolean): Side {
   const { deployment } = row
   const known = redeployed
     ? {

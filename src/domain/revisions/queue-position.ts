@@ -1,15 +1,15 @@
+import type { ReadContext } from '../transaction/context.ts'
 /** Reads queue positions of waiting revisions. */
 
 import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from '../query-engine/reading.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
 
 /**
  * Positions in the queue of the same listener, or of the built-in workers, which serve all workspaces; 1 is the
  * longest-waiting revision. Workers may take work in another order: least-served first (repositories/deployment.ts).
  * Revisions that wait for no worker, or for a builder, are left out. One statement. Role: viewer.
  */
-export async function readQueuePositions(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, number>> {
+export async function readQueuePositions(ctx: ReadContext, ids: readonly string[]): Promise<Map<string, number>> {
   requireRole(ctx, 'viewer')
   const rows = await ctx.db.$queryRaw<{ id: string; position: number }[]>`
     WITH requested AS MATERIALIZED (

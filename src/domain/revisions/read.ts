@@ -13,7 +13,7 @@ import type { RowList } from '../query-engine/rows.ts'
 import { versionOf } from '../query-engine/statement.ts'
 import { checkOnly } from '../sql/statements.ts'
 import { liveDeployment, requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext, RequestContext } from '../transaction/context.ts'
 import { waitUntil } from '../transaction/wait.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../values/shapes.ts'
@@ -46,7 +46,7 @@ const polls = new WeakMap<RequestContext['query'], Batch>()
 const POLLS = { maxBatch: 100, maxWaitMs: 5, gathersTurn: true }
 
 /** Throws NotFoundError for the wrong one of the two ids. Concurrent polls share a statement. */
-export async function readRevision(ctx: RequestContext, deploymentId: string, revisionId: string): Promise<Revision> {
+export async function readRevision(ctx: ReadContext, deploymentId: string, revisionId: string): Promise<Revision> {
   let shared = polls.get(ctx.query)
   if (!shared) {
     shared = createBatcher(POLLS)
@@ -64,7 +64,7 @@ export async function readRevision(ctx: RequestContext, deploymentId: string, re
 const { send, decode } = selected<Revision>('Revision', {}, true)
 const whole: Reading<Revision> = { send, decode: (row) => readAt([decode(row)], versionOf([row]))[0]! }
 
-async function revisionsById(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
+async function revisionsById(ctx: ReadContext, ids: readonly string[]): Promise<Map<string, Revision>> {
   const rows = await readAll(ctx, whole, tenantRows(ctx, 'Revision', amongIds(ids)))
   return new Map(rows.map((row) => [row.id, row]))
 }
@@ -72,14 +72,14 @@ async function revisionsById(ctx: RequestContext, ids: readonly string[]): Promi
 const oneInput = z.object({ path: z.object({ revision_id: uuid }) })
 
 /** For GraphQL, which names a revision without its deployment. Role: viewer. Throws NotFoundError. */
-export async function readAnyRevision<Row>(ctx: RequestContext, raw: RawInput, reading: Reading<Row>): Promise<Row> {
+export async function readAnyRevision<Row>(ctx: ReadContext, raw: RawInput, reading: Reading<Row>): Promise<Row> {
   requireRole(ctx, 'viewer')
   return readOwn(ctx, 'Revision', parse(oneInput, raw).path.revision_id, reading)
 }
 
 /** The number of matching revisions per deployment; deployments without any are left out. One statement. Role: viewer. */
 export async function countRevisions(
-  ctx: RequestContext,
+  ctx: ReadContext,
   deploymentIds: readonly string[],
   filter: RevisionFilter,
 ): Promise<Map<string, Total>> {
@@ -95,7 +95,7 @@ export async function countRevisions(
 }
 
 /** Throws NotFoundError unless the workspace has the deployment. */
-export async function requireDeployment(ctx: RequestContext, id: string): Promise<void> {
+export async function requireDeployment(ctx: ReadContext, id: string): Promise<void> {
   if ((await ctx.db.deployment.count({ where: { id, ...liveDeployment(ctx) } })) === 0)
     throw new NotFoundError('Deployment', id)
 }
@@ -109,7 +109,7 @@ export const listRevisionsInput = z.object({
 })
 
 /** An offset page, newest first. Role: viewer. */
-export async function listRevisions(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Revision>> {
+export async function listRevisions(ctx: ReadContext, raw: RawInput): Promise<OffsetPage<Revision>> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(listRevisionsInput, raw)
   const conditions = [

@@ -2,7 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from '../query-engine/reading.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { RequestContext } from '../transaction/context.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { knownReason, type Reason } from '../values/reasons.ts'
 import type { RevisionStatus } from '../values/row-types.ts'
@@ -69,7 +69,7 @@ export function durationsOf(revision: RolloutTimes, steps: readonly RevisionStep
 const rounded = (seconds: number) => Math.round(seconds * 1000) / 1000
 
 /** The steps of each revision, oldest first; other tenants' revisions stay empty. One statement. Role: viewer. */
-export async function readSteps(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, RevisionStep[]>> {
+export async function readSteps(ctx: ReadContext, ids: readonly string[]): Promise<Map<string, RevisionStep[]>> {
   requireRole(ctx, 'viewer')
   const rows = await ctx.db.$queryRaw<(Omit<RevisionStep, 'reason'> & { id: string; reason: string | null })[]>`
     SELECT d.id, s.kind::text, s.created_at AS "createdAt", s.first_taken_at AS "startedAt", s.finished_at AS "endedAt",

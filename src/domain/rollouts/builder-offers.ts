@@ -1,3 +1,4 @@
+import type { ReadCore, Tx } from '../transaction/context.ts'
 /** Which builders a deployment has, and the offers of its BUILD steps to them. */
 
 import type { Step } from '../../generated/prisma/client.ts'
@@ -5,7 +6,6 @@ import { notifyHolder } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { explainWait } from '../revisions/transition.ts'
-import type { Core, Tx } from '../transaction/context.ts'
 import { type BuilderFacts, type Explanation, explain } from '../values/explanation.ts'
 import { isOpen } from '../values/lifecycle.ts'
 import { wakeBuilders } from './steps.ts'
@@ -46,7 +46,7 @@ const NO_BUILDER_LEASE = { builderClaimId: null, builderHolder: null, builderLea
  * builder takes it.
  */
 export function offerToBuilders(
-  core: Core,
+  core: ReadCore,
   tx: Tx,
   deployment: LockedDeployment,
   step: Step,

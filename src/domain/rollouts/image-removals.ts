@@ -1,3 +1,4 @@
+import type { Core, ReadCore, Tx } from '../transaction/context.ts'
 /**
  * Removes the images of torn-down deployments a second time. A builder's push token outlives the teardown, so each
  * repository is emptied again after the last token expires. Any server may do this, any number of times.
@@ -6,7 +7,6 @@
 import { repositoryOf } from '../ports/registry.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
-import type { Core, Tx } from '../transaction/context.ts'
 
 const MAX_PER_ROUND = 20
 /** Also the time after which another server takes over a removal whose server died. */
@@ -35,7 +35,7 @@ export async function queueImageRemoval(core: Core, tx: Tx, deployment: LockedDe
 
 /** Runs one round of due removals. `empty`: removes the pushed images; it rejects if it must be retried. */
 export async function removeImages(
-  core: Core,
+  core: ReadCore,
   empty: (repository: string, signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {

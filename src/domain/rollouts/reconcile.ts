@@ -10,7 +10,7 @@ import * as row from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { explainWait, transition } from '../revisions/transition.ts'
-import type { Core, Tx } from '../transaction/context.ts'
+import type { Core, ReadCore, Tx } from '../transaction/context.ts'
 import type { ActorRef } from '../values/event-types.ts'
 import { type Explanation, explain, type ListenerFacts } from '../values/explanation.ts'
 import { isOpen } from '../values/lifecycle.ts'
@@ -32,7 +32,7 @@ export async function reconcile(core: Core, tx: Tx, deployment: LockedDeployment
 }
 
 /** Reads the state: one statement, or none if the transaction has loaded the deployment. */
-export async function readSituation(core: Core, tx: Tx, deployment: LockedDeployment): Promise<Situation> {
+export async function readSituation(core: ReadCore, tx: Tx, deployment: LockedDeployment): Promise<Situation> {
   const { deletedAt, provisionedAt, tornDownAt } = deployment
   // the rules look at finished steps only after the deletion
   const { steps, revisions } = await lockedAggregate(tx, deployment, { withEndedSteps: deletedAt !== null })
@@ -57,7 +57,7 @@ export async function readSituation(core: Core, tx: Tx, deployment: LockedDeploy
 const PICKUP_GRACE_MS = 10_000
 
 /** Whether a taken step has had no lease for that long. */
-function isAbandonedStep({ clock }: Core, { leaseExpiresAt }: LockedDeployment, step: Step): boolean {
+function isAbandonedStep({ clock }: ReadCore, { leaseExpiresAt }: LockedDeployment, step: Step): boolean {
   if (!step.firstTakenAt || step.offeredAt || (leaseExpiresAt && leaseExpiresAt > clock())) return false
   const since = step.pausedAt ?? leaseExpiresAt
   return since !== null && clock().getTime() - since.getTime() >= PICKUP_GRACE_MS
@@ -225,7 +225,7 @@ async function explainStepWait(
   return explain(listener.silent ? 'LISTENER_SILENT' : 'WAITING_FOR_LISTENER', { kind, listener })
 }
 
-async function listenerOf(core: Core, tx: Tx, deployment: LockedDeployment): Promise<ListenerFacts | null> {
+async function listenerOf(core: ReadCore, tx: Tx, deployment: LockedDeployment): Promise<ListenerFacts | null> {
   if (deployment.listenerId === null) return null
   const { listener } = await lockedAggregate(tx, deployment)
   if (!listener) throw new Error(`listener ${deployment.listenerId} is gone`)

@@ -11,7 +11,7 @@ import { runtimeConfigOf } from '../revisions/runtime-config.ts'
 import { transition } from '../revisions/transition.ts'
 import { reuseTarball } from '../sources/tarball.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
-import type { RequestContext, Tx } from '../transaction/context.ts'
+import type { ReadContext, Tx } from '../transaction/context.ts'
 import { type Written, writeVerb } from '../transaction/once.ts'
 import { missingPhrase } from '../values/explanation.ts'
 import { type Content, isTerminal, missingContent, needsBuild, STATUS_WORDS } from '../values/lifecycle.ts'
@@ -86,7 +86,7 @@ type Row = Prisma.RevisionGetPayload<{ select: typeof FIELDS }>
 
 /** For each revision of this tenant the reason, or null. One statement, plus one for tarballs. Role: viewer. */
 export async function readWhyNotRedeployable(
-  ctx: RequestContext,
+  ctx: ReadContext,
   ids: readonly string[],
 ): Promise<Map<string, string | null>> {
   requireRole(ctx, 'viewer')
@@ -102,7 +102,7 @@ export async function readWhyNotRedeployable(
   )
 }
 
-async function existingTarballs({ db }: RequestContext, paths: string[]): Promise<string[]> {
+async function existingTarballs({ db }: ReadContext, paths: string[]): Promise<string[]> {
   const where = { objectPath: { in: paths }, removedAt: null }
   const found = await db.upload.findMany({ where, select: { objectPath: true } })
   return found.map(({ objectPath }) => objectPath)

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Step } from '../../generated/prisma/client.ts'
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
-import { buildersOf, type Core, type Tx } from '../transaction/context.ts'
+import { buildersOf, type ReadCore, type Tx } from '../transaction/context.ts'
 import type { Reason } from '../values/reasons.ts'
 import type { OpenStep } from './plan.ts'
 
@@ -69,7 +69,7 @@ export function wakeBuilders(tx: Tx, workspaceId: string, { offeredTo }: Pick<Op
 }
 
 /** Starts a try under a claim. The first try starts the deadline. Time without a lease extends it. */
-export function takeStep(core: Core, tx: Tx, step: Step, claimId: string): Step {
+export function takeStep(core: ReadCore, tx: Tx, step: Step, claimId: string): Step {
   const now = tx.now()
   const limit = core.settings.deadlineMinutes[step.kind] * 60_000
   const idleMs = step.pausedAt ? Math.max(0, now.getTime() - step.pausedAt.getTime()) : 0

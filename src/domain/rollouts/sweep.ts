@@ -6,7 +6,7 @@ import { removePurged } from '../repositories/deployment.ts'
 import { LEASE_HOLDS } from '../repositories/lease.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { lockById } from '../repositories/locks.ts'
-import { type Core, type Tx, transaction } from '../transaction/context.ts'
+import { type Core, type ReadCore, type Tx, transaction } from '../transaction/context.ts'
 import type { Reason } from '../values/reasons.ts'
 import { builderAvailableSql, explainBuilderWait, offerAgain, recordOfferedTo } from './builder-offers.ts'
 import { type Clock, expireOverdue, MAX_TRIES } from './plan.ts'
@@ -138,7 +138,7 @@ async function readClock(tx: Tx, id: string): Promise<Clock & { builderGone: boo
 const MAX_PURGED_PER_ROUND = 20
 
 /** Deletes the rows of deployments 30 days after their teardown (docs/operations.md#what-is-kept-and-for-how-long). */
-async function purge(core: Core): Promise<void> {
+async function purge(core: ReadCore): Promise<void> {
   const gone = await core.db.$queryRaw<{ id: string }[]>`
     WITH forgotten AS (DELETE FROM lease_renewals WHERE expires_at < now() - interval '1 hour')
     SELECT id FROM deployments d WHERE torn_down_at < now() - interval '30 days'

@@ -2,7 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { reseal, unseal } from '../crypto/encrypted-value.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
-import type { Core, Db } from '../transaction/context.ts'
+import type { Db, ReadCore } from '../transaction/context.ts'
 
 /** Each table has an `id`. `condition`: selects rows whose value is still needed. */
 export const SEALED_COLUMNS = [
@@ -61,7 +61,7 @@ export interface Rotation {
 }
 
 /** Updates only unchanged rows, so concurrent writes are not lost. */
-export async function rotateSecrets(core: Core): Promise<Rotation> {
+export async function rotateSecrets(core: ReadCore): Promise<Rotation> {
   const { db, keyring } = core
   let rewrapped = 0
   let needed = await neededKeys(db, keyring)

@@ -9,7 +9,7 @@ import { decrypt, encrypt, type KeyRing } from '../crypto/keyring.ts'
 import { NotFoundError } from '../errors/errors.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { liveDeployment, requireRole, seesValues } from '../transaction/access.ts'
-import type { RequestContext, Tx } from '../transaction/context.ts'
+import type { ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 import type { EventActor } from '../values/event-types.ts'
 import { deploymentPath, type Secret } from '../values/shapes.ts'
 
@@ -183,7 +183,7 @@ export interface NamedSecret {
 }
 
 /** In the set's order. Role: viewer. Throws NotFoundError. */
-export async function listSecrets(ctx: RequestContext, raw: RawInput): Promise<NamedSecret[]> {
+export async function listSecrets(ctx: ReadContext, raw: RawInput): Promise<NamedSecret[]> {
   requireRole(ctx, 'viewer')
   const { path } = parse(listSecretsInput, raw)
   const id = path.deployment_id

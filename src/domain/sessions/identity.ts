@@ -1,7 +1,7 @@
 /** Resolves the halves of a session to its caller, in one statement, like keys/identity.ts for a key. */
 import type { Plan, Role } from '../../generated/prisma/enums.ts'
 import type { Actor } from '../transaction/access.ts'
-import type { Core, Statement, Tenant } from '../transaction/context.ts'
+import type { ReadCore, Statement, Tenant } from '../transaction/context.ts'
 
 export interface SessionIdentity {
   id: string
@@ -59,7 +59,7 @@ const RECORD_USE: Statement = {
 
 /** `hashes`: from `candidateHashes`. Null: unknown or ended, or its key has ended. `tenantId`: the requested workspace. */
 export async function identifySession(
-  core: Core,
+  core: ReadCore,
   hashes: string,
   tenantId: string | null,
 ): Promise<SessionIdentity | null> {
@@ -78,7 +78,7 @@ export async function identifySession(
 }
 
 /** At most once a minute across all servers. No call waits for it. */
-function recordUse(core: Core, id: string): void {
+function recordUse(core: ReadCore, id: string): void {
   core
     .query(RECORD_USE, [id])
     .catch((error) => core.log.warn({ err: error }, 'could not record the last use of a session'))

@@ -1,3 +1,4 @@
+import type { Core, ReadCore } from '../transaction/context.ts'
 /** A login at the organization's provider: begins with a URL and a sealed state, ends with the code that opens a session. */
 
 import { seal, unseal } from '../crypto/encrypted-value.ts'
@@ -6,7 +7,6 @@ import { findTenancy } from '../keys/identity.ts'
 import { personName, readPerson } from '../keys/person-claims.ts'
 import type { LoginSecrets } from '../ports/login.ts'
 import { OAuthFailure } from '../ports/oauth-client.ts'
-import type { Core } from '../transaction/context.ts'
 import { issueSessionCode } from './open.ts'
 
 const LOGIN_ERRORS = {
@@ -61,7 +61,7 @@ export function newLogin(now: Date): LoginSecrets {
 const sealContext = (state: string) => `sessions.login:${state}`
 
 /** `sealed`: the browser's cookies for this state, possibly also forged ones. Throws LoginError. */
-function openLogin({ keyring, clock }: Core, state: string, sealed: readonly string[]): LoginSecrets {
+function openLogin({ keyring, clock }: ReadCore, state: string, sealed: readonly string[]): LoginSecrets {
   // the creation time that the state claims, verified by the seal
   const createdAtMs = Number.parseInt(state.split('.')[1] ?? '', 36)
   if (clock().getTime() - createdAtMs > LOGIN_SECONDS * 1000) throw new LoginError('expired')

@@ -9,7 +9,14 @@ import { UnauthenticatedError, ValidationError } from '../errors/errors.ts'
 import { KEY_CHANNEL } from '../keys/manage.ts'
 import { parse, type RawInput, violation } from '../parsing/parse.ts'
 import type { RANKED_ROLES } from '../transaction/access.ts'
-import { type Core, type Sql, type Statement, type Tx, transaction } from '../transaction/context.ts'
+import {
+  type ReadCore,
+  type Sql,
+  type Statement,
+  type Tx,
+  transaction,
+  type WriteCore,
+} from '../transaction/context.ts'
 import { COMMAND_LINE_SUBJECT } from '../values/event-types.ts'
 import { EVENT_WORKSPACE, SESSION_VIEW, type SessionView, sessionActor } from './session.ts'
 
@@ -56,7 +63,7 @@ const INSERT_CODE: Statement = {
 }
 
 /** Returns the code, which is never stored. */
-export async function issueSessionCode(core: Core, grant: Grant, options: CodeOptions): Promise<string> {
+export async function issueSessionCode(core: ReadCore, grant: Grant, options: CodeOptions): Promise<string> {
   const code = randomToken()
   const { organizationId, workspaceId, kind } = grant
   const person = kind === 'person' ? grant : null
@@ -156,7 +163,7 @@ const REMOVE_OLDEST: Statement = {
 }
 
 /** The caller has just checked that the key is valid. */
-export function openWithKey(core: Core, key: OpeningKey): Promise<OpenedSession> {
+export function openWithKey(core: WriteCore, key: OpeningKey): Promise<OpenedSession> {
   const values = [randomUUID(), key.organizationId, key.workspaceId, key.keyId]
   return open(core, (tx, hash) =>
     tx.query<{ id: string }>(INSERT, [...values, hash, core.settings.sessionHours * 3600]),
@@ -164,11 +171,14 @@ export function openWithKey(core: Core, key: OpeningKey): Promise<OpenedSession>
 }
 
 /** `boundTo`: values of all cookies with the code's cookie name. Throws UnauthenticatedError for an unusable code. */
-export function openWithCode(core: Core, code: string, boundTo: readonly string[]): Promise<OpenedSession> {
+export function openWithCode(core: WriteCore, code: string, boundTo: readonly string[]): Promise<OpenedSession> {
   return open(core, (tx, hash) => tx.query<{ id: string }>(REDEEM, [hashToken(code), hash, boundTo.map(hashToken)]))
 }
 
-async function open(core: Core, write: (tx: Tx, hash: string) => Promise<{ id: string }[]>): Promise<OpenedSession> {
+async function open(
+  core: WriteCore,
+  write: (tx: Tx, hash: string) => Promise<{ id: string }[]>,
+): Promise<OpenedSession> {
   const [cookie, half] = [randomToken(), randomToken()]
   const { ended, ...opened } = await transaction(core, async (tx) => {
     const [written] = await write(tx, hashHalves(cookie, half))

@@ -1,3 +1,11 @@
+import {
+  type Db,
+  type ReadContext,
+  type RequestContext,
+  type Statement,
+  type Tx,
+  transaction,
+} from '../transaction/context.ts'
 /** Sessions as the API shows them, their list and their end. A session of a key has the key's rights and expiry (README.md). */
 
 import { z } from 'zod'
@@ -10,7 +18,6 @@ import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
-import { type Db, type RequestContext, type Statement, type Tx, transaction } from '../transaction/context.ts'
 import { writeVerb } from '../transaction/once.ts'
 import { resource } from '../transaction/resource.ts'
 import type { ActorRef, EventActor } from '../values/event-types.ts'
@@ -79,7 +86,7 @@ export const listSessions = (ctx: RequestContext, raw: RawInput): Promise<Offset
   sessions.page(ctx, () => parse(listInput, raw).query)
 
 /** The session of the call; null: the call has none. */
-export async function currentSession(ctx: RequestContext): Promise<SessionView | null> {
+export async function currentSession(ctx: ReadContext): Promise<SessionView | null> {
   if (ctx.credential?.kind !== 'session') return null
   return ctx.db.session.findUnique({ where: { id: ctx.credential.sessionId }, ...SESSION_VIEW })
 }

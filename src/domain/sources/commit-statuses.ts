@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { type GitProvider, type NewCommitStatus, ProviderUnavailableError } from '../ports/git-provider.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
-import type { Core } from '../transaction/context.ts'
+import type { Core, ReadCore } from '../transaction/context.ts'
 
 const CONCURRENCY = 6
 /** Longer than the timeout of a call to the provider. */
@@ -32,7 +32,7 @@ export async function reportStatuses(core: Core, signal?: AbortSignal): Promise<
  * The lease lasts even if the revision changes, so an older status can't arrive after a newer one. `due_at` is compared in whole
  * milliseconds, the precision of the column, so a new row is due immediately.
  */
-function leaseDue(core: Core): Promise<QueuedStatus[]> {
+function leaseDue(core: ReadCore): Promise<QueuedStatus[]> {
   return core.db.$queryRaw`
     UPDATE commit_statuses SET taken_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     WHERE revision_id IN (
@@ -42,7 +42,7 @@ function leaseDue(core: Core): Promise<QueuedStatus[]> {
     RETURNING revision_id AS "revisionId", version`
 }
 
-async function report(core: Core, provider: GitProvider, due: QueuedStatus, signal?: AbortSignal): Promise<void> {
+async function report(core: ReadCore, provider: GitProvider, due: QueuedStatus, signal?: AbortSignal): Promise<void> {
   try {
     const { revisionId, version } = due
     await send(core, provider, revisionId, signal)
@@ -58,7 +58,7 @@ async function report(core: Core, provider: GitProvider, due: QueuedStatus, sign
 }
 
 /** Sends the revision's current status. Without a usable installation the status counts as sent. */
-async function send(core: Core, provider: GitProvider, revisionId: string, signal?: AbortSignal): Promise<void> {
+async function send(core: ReadCore, provider: GitProvider, revisionId: string, signal?: AbortSignal): Promise<void> {
   const revision = await core.db.revision.findUnique({
     where: { id: revisionId },
     include: { deployment: { include: { integration: true } } },
@@ -73,7 +73,7 @@ async function send(core: Core, provider: GitProvider, revisionId: string, signa
 }
 
 /** Retries after 5 s, 10 s … 10 min. Drops the status a day after its last change. */
-async function postpone(core: Core, due: QueuedStatus): Promise<void> {
+async function postpone(core: ReadCore, due: QueuedStatus): Promise<void> {
   const dropped = await core.db.$executeRaw`
     DELETE FROM commit_statuses WHERE revision_id = ${due.revisionId}::uuid AND version = ${due.version}
       AND since < clock_timestamp() - make_interval(hours => ${GIVE_UP_HOURS})`
@@ -89,7 +89,7 @@ async function postpone(core: Core, due: QueuedStatus): Promise<void> {
   await release(core, due, wait)
 }
 
-async function release(core: Core, { revisionId }: QueuedStatus, more: Prisma.Sql): Promise<void> {
+async function release(core: ReadCore, { revisionId }: QueuedStatus, more: Prisma.Sql): Promise<void> {
   await core.db.$executeRaw`
     UPDATE commit_statuses SET taken_until = NULL ${more} WHERE revision_id = ${revisionId}::uuid`
 }

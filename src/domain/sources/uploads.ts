@@ -7,7 +7,7 @@ import { parse, type RawInput } from '../parsing/parse.ts'
 import { MAX_TARBALL_BYTES, type StoredObject } from '../ports/tarball-storage.ts'
 import { lockDeployment, refuseDeleted, toDelete, toDeleteOrSkip } from '../repositories/locks.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { Core, RequestContext, Tx } from '../transaction/context.ts'
+import type { Core, ReadContext, ReadCore, RequestContext, Tx } from '../transaction/context.ts'
 import { deploymentPath } from '../values/shapes.ts'
 
 const URL_VALID_SECONDS = 60 * 60
@@ -43,7 +43,7 @@ export async function createUploadUrl(ctx: RequestContext, raw: RawInput): Promi
 }
 
 /** Each upload may take 200 MB of storage. Used and expired ones do not count. The deployment must be locked. */
-async function requireUploadAllowance({ settings }: RequestContext, tx: Tx, deploymentId: string): Promise<void> {
+async function requireUploadAllowance({ settings }: ReadContext, tx: Tx, deploymentId: string): Promise<void> {
   const most = settings.uploadsPerDeployment
   const [open] = await tx.sql.$queryRaw<{ count: number; seconds: number | null }[]>`
     SELECT count(*)::int AS count, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM uploads
@@ -90,7 +90,7 @@ export async function receiveUpload(core: Core, request: UploadRequest): Promise
   return { size: received.size, checksum: received.checksum }
 }
 
-function requireSignature(core: Core, { objectPath, expires, signature }: UploadRequest): void {
+function requireSignature(core: ReadCore, { objectPath, expires, signature }: UploadRequest): void {
   const until = /^\d{1,11}$/.test(expires) ? Number(expires) : 0
   if (!core.keyring.verify(PURPOSE, signedText(objectPath, until), signature))
     throw new ForbiddenError('The signature of this address is not valid: use the upload_url exactly as it was given.')
@@ -154,7 +154,7 @@ export async function removeUploads(core: Core): Promise<void> {
 }
 
 /** Reserves rows under a lock, so a tarball that a revision starts to use stays. A tarball with a valid upload URL stays too. */
-function reserveUnneeded(core: Core): Promise<{ id: string; objectPath: string }[]> {
+function reserveUnneeded(core: ReadCore): Promise<{ id: string; objectPath: string }[]> {
   return core.db.$queryRaw`
     UPDATE uploads SET removed_at = now() WHERE id IN (
       SELECT u.id FROM uploads u LEFT JOIN deployments d ON d.id = u.deployment_id

@@ -84,26 +84,11 @@ export interface Admission {
   ended(): void
 }
 
-/** The installation without a caller, as background work (leases, sweeps) needs it. */
-export interface Core {
+/** What a read needs, without a caller. */
+export interface ReadCore {
   db: Db
   /** for frequent reads outside of a transaction */
   query: Query
-  /** for transaction() alone */
-  transact: Transact
-  /** sends NOTIFY to all servers after a commit: `channel payload`. A hint, which may get lost */
-  wake(notices: Iterable<string>): void
-  /** adds committed changes of deployments to the change feed soon; absent: another server or the next poll does */
-  announce?(): void
-  /** renews leases, on connections that are reserved for this */
-  renew<Row>(statement: Prisma.Sql): Promise<Row[]>
-  /** batches work into shared transactions; absent: no batching */
-  gather?: Batch
-  deploymentQueue: WriteQueue
-  /** for writers of one workspace, so they leave connections to other workspaces */
-  workspaceQueue: WriteQueue
-  /** Idempotency-Keys of the requests in progress in this process, each with its caller */
-  keysInUse: Set<string>
   keyring: KeyRing
   settings: DomainSettings
   /** the database's clock (docs/architecture.md#rules) */
@@ -111,6 +96,34 @@ export interface Core {
   log: Log
   /** base URL of this server for clients, without a trailing slash */
   publicUrl: () => string
+}
+
+/** What a write needs: `transaction()`, and who hears of the commit. */
+export interface WriteCore extends ReadCore {
+  /** for transaction() alone */
+  transact: Transact
+  /** sends NOTIFY to all servers after a commit: `channel payload`. A hint, which may get lost */
+  wake(notices: Iterable<string>): void
+  /** adds committed changes of deployments to the change feed soon; absent: another server or the next poll does */
+  announce?(): void
+  /** batches work into shared transactions; absent: no batching */
+  gather?: Batch
+  deploymentQueue: WriteQueue
+  /** for writers of one workspace, so they leave connections to other workspaces */
+  workspaceQueue: WriteQueue
+  /** Idempotency-Keys of the requests in progress in this process, each with its caller */
+  keysInUse: Set<string>
+  observer?: Observer
+  /** called immediately after a key was revoked here, so no cache of this server accepts it */
+  onKeyRevoked?: (keyId: string) => void
+  /** called with a key whose name or owner changed, so this server drops it from its caches */
+  onKeyRenamed?: (keyId: string) => void
+}
+
+/** The whole installation without a caller: as background jobs and calls that wait need it. */
+export interface Core extends WriteCore {
+  /** renews leases, on connections that are reserved for this */
+  renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** null: not configured, only `directory` integrations exist */
   gitProvider: GitProvider | null
   oauth: OAuthClient
@@ -123,10 +136,6 @@ export interface Core {
   registry: Registry | null
   /** credentials that remote builders fetch sources with; absent: no source needs any */
   sources?: BuildSources
-  /** called immediately after a key was revoked here, so no cache of this server accepts it */
-  onKeyRevoked?: (keyId: string) => void
-  /** called with a key whose name or owner changed, so this server drops it from its caches */
-  onKeyRenamed?: (keyId: string) => void
   /** ends streams and long polls when their caller's credential ends; absent: not watched */
   credentials?: CredentialWatch
   /** limits streams and long polls; absent: no limit */
@@ -137,7 +146,6 @@ export interface Core {
   overload?: Overload
   /** absent: this process has no worker, or its worker may begin every step */
   admission?: Admission
-  observer?: Observer
   /** delivers changes to long polls; absent: no call waits */
   changes?: ChangeSource
   /** wakes long polls of workers, and calls that wait for an authorization or a token's refresh; absent: no call waits */
@@ -150,7 +158,8 @@ export interface Tenant {
   plan: Plan
 }
 
-export interface RequestContext extends Core {
+/** The caller of a verb. */
+export interface Caller {
   actor: Actor
   workspace: Tenant
   /** the presented credential; absent: an internal call */
@@ -165,6 +174,15 @@ export interface RequestContext extends Core {
   /** Says that the call only waits from now on, so the next call of its key may run. */
   yieldTurn?: () => void
 }
+
+/** What a verb gets that only reads. */
+export interface ReadContext extends ReadCore, Caller {}
+
+/** What a verb gets that writes. */
+export interface WriteContext extends WriteCore, Caller {}
+
+/** What a verb gets that waits, or reaches another system than the database. */
+export interface RequestContext extends Core, Caller {}
 
 /** An open transaction. Its events are appended in order, as its last statement before the commit. */
 export interface Tx {
@@ -206,7 +224,7 @@ export interface TransactionOptions {
  * OUTCOME_UNKNOWN if the outcome is uncertain.
  */
 export function transaction<T>(
-  core: Core & Partial<Pick<RequestContext, 'workspace' | 'guard'>>,
+  core: WriteCore & Partial<Pick<Caller, 'workspace' | 'guard'>>,
   work: (tx: Tx) => Promise<T>,
   { deployment }: TransactionOptions = {},
 ): Promise<T> {
@@ -223,7 +241,7 @@ const RETRY_OPTIONS: RetryOptions = {
   pause: (retries) => backoff(retries, 40, 1000, 0),
 }
 
-async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guard): Promise<T> {
+async function attempt<T>(core: WriteCore, work: (tx: Tx) => Promise<T>, guard?: Guard): Promise<T> {
   let done: { result: T; appended: (AppendedEvent & TransactionIdentity)[]; ended: EndedStep[] } | null = null
   /** channels with payloads, sent after the commit */
   const wakes = new Set<string>()
@@ -273,7 +291,7 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
 
 /** Whether a COMMIT was carried out although the connection broke. Throws OUTCOME_UNKNOWN if that is uncertain. */
 async function wasCommitted(
-  core: Core,
+  core: ReadCore,
   last: TransactionIdentity | undefined,
   cause: unknown,
   guard?: Guard,

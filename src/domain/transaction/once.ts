@@ -1,6 +1,6 @@
 /** Verbs that write: each write happens once (docs/api-rules.md#retries), and its answer is read in its transaction. */
 import type { RawInput } from '../parsing/parse.ts'
-import { type RequestContext, type Sql, type Tx, transaction } from './context.ts'
+import { type ReadContext, type RequestContext, type Sql, type Tx, transaction, type WriteContext } from './context.ts'
 import { Repeated } from './idempotency.ts'
 
 type Verb<T> = (ctx: RequestContext, raw: RawInput) => Promise<T>
@@ -20,7 +20,7 @@ export const once =
   }
 
 /** For a verb that does several things. Parsing its input also rejects a key of another request. */
-export const forItems = (ctx: RequestContext, raw: RawInput): RawInput =>
+export const forItems = (ctx: ReadContext, raw: RawInput): RawInput =>
   ctx.idempotency ? withKnown(raw, ctx.idempotency.known) : raw
 
 export async function onceForItem(
@@ -43,7 +43,7 @@ export async function onceForItem(
 export const unguarded = (ctx: RequestContext): RequestContext => ({ ...ctx, guard: undefined })
 
 /** Ends a verb that wrote in several transactions. A last transaction stores its outcome. */
-export async function settle<T>(ctx: RequestContext, result: T): Promise<T> {
+export async function settle<T>(ctx: WriteContext, result: T): Promise<T> {
   const { guard } = ctx
   if (guard) await transaction(ctx, async () => guard.keep(result))
   return result

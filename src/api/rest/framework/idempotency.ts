@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { canonical } from '../../../domain/idempotency/fingerprint.ts'
 import { KeyedRequest } from '../../../domain/idempotency/keyed-request.ts'
 import { readSecrets } from '../../../domain/idempotency/secrets.ts'
-import type { RequestContext } from '../../../domain/transaction/context.ts'
+import type { ReadContext, RequestContext } from '../../../domain/transaction/context.ts'
 import { type Entry, Repeated } from '../../../domain/transaction/idempotency.ts'
 import { encode } from '../responses/response-schema.ts'
 import { type ConditionalOperation, sendStoredJson } from './conditional-requests.ts'
@@ -97,7 +97,7 @@ function toEntry(
 export async function replay(
   reply: FastifyReply,
   operation: KeyedOperation,
-  ctx: RequestContext,
+  ctx: ReadContext,
   { status, answer, secretSetId }: Entry,
 ): Promise<FastifyReply> {
   const { headers, body, edit } = JSON.parse(answer) as StoredResponse

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ValidationError } from '../../../domain/errors/errors.ts'
 import type { RawInput } from '../../../domain/parsing/parse.ts'
-import type { RequestContext } from '../../../domain/transaction/context.ts'
+import type { ReadContext, RequestContext } from '../../../domain/transaction/context.ts'
 import { VARY } from '../../auth/authenticate.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Relay } from '../../realtime/relay.ts'
@@ -134,7 +134,7 @@ function renderingOf(streamed: StreamDefinition): Rendering {
 
 const NO_CALLER = Object.freeze({}) as RequestContext
 
-function formOf({ name, eventName }: StreamDefinition, { log, requestId }: RequestContext): SseFormat {
+function formOf({ name, eventName }: StreamDefinition, { log, requestId }: ReadContext): SseFormat {
   return {
     name: `rest ${name}`,
     frame: ({ cursor, value, text }) => sseEvent({ id: cursor, event: eventName(value), data: text }),

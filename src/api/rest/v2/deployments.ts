@@ -1,3 +1,4 @@
+import type { ReadContext } from '../../../domain/transaction/context.ts'
 /** Operations on deployments (docs/api-rules.md#paging, docs/deployments.md#deployments). */
 
 import { deploymentValidUntil, earliest } from '../../../domain/deployment-status/expiry.ts'
@@ -18,7 +19,6 @@ import {
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
 import { seesValues } from '../../../domain/transaction/access.ts'
-import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { cacheable } from '../framework/cached-responses.ts'
 import { handledBy, noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { bulkDeletion, deployment, deploymentList } from '../responses/deployment.ts'
@@ -28,9 +28,9 @@ const tag = 'Deployments'
 
 type Page = Awaited<ReturnType<typeof listDeployments>>
 
-const hasSecrets = ({ secretSet }: DeploymentView, { actor }: RequestContext): boolean =>
+const hasSecrets = ({ secretSet }: DeploymentView, { actor }: ReadContext): boolean =>
   seesValues(actor) && (secretSet?.names.length ?? 0) > 0
-const pageHasSecrets = ({ resources }: Page, ctx: RequestContext) => resources.some((one) => hasSecrets(one, ctx))
+const pageHasSecrets = ({ resources }: Page, ctx: ReadContext) => resources.some((one) => hasSecrets(one, ctx))
 const pageValidUntil = ({ resources }: Page, now: Date) =>
   earliest(resources.map((one) => deploymentValidUntil(one, now)))
 

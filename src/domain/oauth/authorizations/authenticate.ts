@@ -7,7 +7,7 @@ import { ConflictError, ForbiddenError, NotFoundError } from '../../errors/error
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import { toDeleteOrSkip, toKeep } from '../../repositories/locks.ts'
 import { requireRole } from '../../transaction/access.ts'
-import type { RequestContext } from '../../transaction/context.ts'
+import type { ReadContext, RequestContext } from '../../transaction/context.ts'
 import { describeMissingSecret, openProviderAccess, providers, redirectUriOf, sameOrigin } from '../provider-access.ts'
 import { coversScopes, type TokenView, tokenStatus, WITHOUT_CONTENT } from '../tokens/token.ts'
 import {
@@ -51,7 +51,7 @@ interface Requested {
   scopes: string[]
 }
 
-function tokenOwner(ctx: RequestContext, { user_id: userId }: AuthenticateBody): string {
+function tokenOwner(ctx: ReadContext, { user_id: userId }: AuthenticateBody): string {
   const { subject, role } = ctx.actor
   if (userId == null || userId === subject) return subject
   if (role !== 'admin')
@@ -61,7 +61,7 @@ function tokenOwner(ctx: RequestContext, { user_id: userId }: AuthenticateBody):
   return userId
 }
 
-function findCandidates(ctx: RequestContext, { provider, subject, agentId }: Requested): Promise<Candidate[]> {
+function findCandidates(ctx: ReadContext, { provider, subject, agentId }: Requested): Promise<Candidate[]> {
   return ctx.db.oAuthToken.findMany({
     where: { workspaceId: ctx.workspace.id, subject, oauthProviderId: provider.id },
     omit: WITHOUT_CONTENT,

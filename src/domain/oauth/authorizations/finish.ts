@@ -7,7 +7,7 @@ import { uuid } from '../../parsing/fields.ts'
 import { parse } from '../../parsing/parse.ts'
 import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
 import { toKeep } from '../../repositories/locks.ts'
-import { type Core, OAUTH_CHANNEL, type Tx, transaction } from '../../transaction/context.ts'
+import { type Core, OAUTH_CHANNEL, type ReadCore, type Tx, transaction } from '../../transaction/context.ts'
 import { adminHint, openProviderAccess, publishedEndpoints } from '../provider-access.ts'
 import { connectAgent } from '../tokens/connections.ts'
 import { queueRevocation } from '../tokens/revoke.ts'
@@ -171,7 +171,7 @@ async function resolveAccount(
 
 /** Stores token, connection and outcome in one transaction. An error whose outcome must be committed is returned, not thrown. */
 async function store(
-  core: Core,
+  core: ReadCore,
   tx: Tx,
   authorization: ConsumedAuthorization,
   granted: ExchangeResult,
@@ -203,7 +203,7 @@ async function store(
 }
 
 /** Display name of a token's owner: a key's name, or the subject of a user's JWT. */
-async function ownerName({ db }: Core, { workspace, subject }: ConsumedAuthorization): Promise<string> {
+async function ownerName({ db }: ReadCore, { workspace, subject }: ConsumedAuthorization): Promise<string> {
   const id = uuid.safeParse(subject)
   const key = id.success
     ? await db.apiKey.findFirst({

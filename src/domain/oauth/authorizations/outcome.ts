@@ -1,10 +1,10 @@
+import { OAUTH_CHANNEL, type ReadCore } from '../../transaction/context.ts'
 /** Consumes the `state` of a callback, describes the outcome for people, and stores failures for the caller that waits. */
 
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { hashToken } from '../../crypto/random-token.ts'
 import { ConflictError, DomainError, ForbiddenError } from '../../errors/errors.ts'
 import { OAuthFailure } from '../../ports/oauth-client.ts'
-import { type Core, OAUTH_CHANNEL } from '../../transaction/context.ts'
 import { adminHint } from '../provider-access.ts'
 import type { SavedToken } from '../tokens/save.ts'
 import { EXCHANGE_SECONDS, SERVER_STOPPED } from './authorization.ts'
@@ -17,7 +17,7 @@ export class IncompleteGrantError extends ConflictError {
 }
 
 /** Stores the failure, unless the authorization has already ended. */
-export async function failAuthorization({ db }: Core, id: string, reason: string): Promise<void> {
+export async function failAuthorization({ db }: ReadCore, id: string, reason: string): Promise<void> {
   await db.$executeRaw`
     WITH failed AS (
       UPDATE oauth_authorizations SET status = 'failed', failure = ${reason}, code_verifier = NULL, finished_at = now()
@@ -88,7 +88,7 @@ export class UsedLinkError extends ForbiddenError {
 /**
  * One of several concurrent calls succeeds. A revoked API key makes its states invalid. After ForbiddenError nothing is changed.
  */
-export async function consumeState(core: Core, providerId: string, state: string): Promise<ConsumedAuthorization> {
+export async function consumeState(core: ReadCore, providerId: string, state: string): Promise<ConsumedAuthorization> {
   // a: the authorization; p: its provider
   const named = Prisma.sql`a.state_hash = ${hashToken(state)} AND p.id = a.oauth_provider_id
     AND ${providerId} = CASE WHEN p.is_dynamic_client THEN p.id::text ELSE p.provider_id END`
@@ -132,6 +132,6 @@ function refuse(past: EarlierUse | undefined): ForbiddenError {
   }
 }
 
-function read({ db }: Core, id: string) {
+function read({ db }: ReadCore, id: string) {
   return db.oAuthAuthorization.findUnique({ where: { id }, include: { provider: true, workspace: true } })
 }

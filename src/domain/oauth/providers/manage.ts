@@ -8,7 +8,15 @@ import { changedFields } from '../../parsing/changed-fields.ts'
 import { queryBool } from '../../parsing/fields.ts'
 import { parse } from '../../parsing/parse.ts'
 import { actorOf, requireRole } from '../../transaction/access.ts'
-import { OAUTH_CHANNEL, type RequestContext, type Sql, type Tx, transaction } from '../../transaction/context.ts'
+import {
+  OAUTH_CHANNEL,
+  type ReadContext,
+  type RequestContext,
+  type Sql,
+  type Tx,
+  transaction,
+  type WriteContext,
+} from '../../transaction/context.ts'
 import { type ReadBack, writeVerb } from '../../transaction/once.ts'
 import { createBody, providerPath, type UpdateBody, updateBody } from '../../values/oauth-provider.ts'
 import { lockProvider, ownProviders, providers, sealClientSecret } from '../provider-access.ts'
@@ -41,7 +49,7 @@ export const createProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
 
 /** Inserts a validated provider. The event goes to the caller's workspace. Throws ConflictError (ALREADY_EXISTS). */
 export function insertProvider<T>(
-  ctx: RequestContext,
+  ctx: WriteContext,
   { id = randomUUID(), clientSecret: secret, ...columns }: NewProvider,
   read: ReadBack<OAuthProvider, T>,
 ): Promise<T> {
@@ -61,7 +69,7 @@ export function insertProvider<T>(
 }
 
 /** For callers with side effects before the insert, which checks again. Throws ConflictError (ALREADY_EXISTS). */
-export async function requireUnused(ctx: RequestContext, providerId: string): Promise<void> {
+export async function requireUnused(ctx: ReadContext, providerId: string): Promise<void> {
   const where = { ...ownProviders(ctx), providerId }
   const found = await ctx.db.oAuthProvider.findFirst({ where, select: { id: true } })
   if (found) throw alreadyExists(ctx.workspace.organizationId, providerId)
@@ -102,7 +110,7 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
 
 const NO_METADATA = { issuer: null, revocationUrl: null, userinfoUrl: null, metadataReadAt: null }
 
-function columns(ctx: RequestContext, { id }: OAuthProvider, body: UpdateBody) {
+function columns(ctx: ReadContext, { id }: OAuthProvider, body: UpdateBody) {
   const { client_secret: secret, token_endpoint_auth_method: method } = body
   return {
     name: body.name ?? undefined,
@@ -189,7 +197,7 @@ function findProviderUsers(sql: Sql, id: string): Promise<ProviderUser[]> {
 
 /** Throws ForbiddenError for a workspace credential if another workspace created the provider or has tokens of it. */
 function requireNoOtherWorkspace(
-  { actor, workspace }: RequestContext,
+  { actor, workspace }: ReadContext,
   { createdIn }: Pick<OAuthProvider, 'createdIn'>,
   users: readonly ProviderUser[],
 ): void {
@@ -205,7 +213,7 @@ function requireNoOtherWorkspace(
 /** Emits an event in the caller's workspace and in each workspace that uses the provider. */
 function emitToWorkspaces(
   tx: Tx,
-  ctx: RequestContext,
+  ctx: ReadContext,
   { id, users, ...what }: { id: string; users: readonly ProviderUser[] } & Pick<NewEvent, 'type' | 'changed'>,
 ): void {
   for (const workspaceId of new Set([ctx.workspace.id, ...users.map((user) => user.workspaceId)]))

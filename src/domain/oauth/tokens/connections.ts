@@ -6,7 +6,7 @@ import { uuid } from '../../parsing/fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import { toChange } from '../../repositories/locks.ts'
 import { eventBy, requireRole, tenant } from '../../transaction/access.ts'
-import { type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
+import { type ReadContext, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { once, writeVerb } from '../../transaction/once.ts'
 import { resource } from '../../transaction/resource.ts'
 import { agentId } from '../../values/oauth-provider.ts'
@@ -15,7 +15,7 @@ import { ownTokens, tokenStatus } from './token.ts'
 const agentPath = z.object({ agent_id: agentId })
 
 /** A caller sees the connections of their own tokens. */
-function ownConnections(ctx: RequestContext) {
+function ownConnections(ctx: ReadContext) {
   return { ...tenant(ctx), token: ownTokens(ctx) } satisfies Prisma.AgentConnectionWhereInput
 }
 
@@ -94,7 +94,7 @@ interface LockedToken {
 }
 
 /** Locks the token until the commit, so neither it nor its connections are deleted. */
-async function lockActiveToken(tx: Tx, ctx: RequestContext, id: string): Promise<void> {
+async function lockActiveToken(tx: Tx, ctx: ReadContext, id: string): Promise<void> {
   const [token] = await tx.sql.$queryRaw<LockedToken[]>`
     SELECT t.ended_at AS "endedAt", t.expires_at AS "expiresAt", t.refreshable, p.name AS provider
     FROM oauth_tokens t JOIN oauth_providers p ON p.id = t.oauth_provider_id

@@ -6,7 +6,7 @@ import { printable } from '../../parsing/fields.ts'
 import { parse } from '../../parsing/parse.ts'
 import { toDelete } from '../../repositories/locks.ts'
 import { actorOf, requireRole } from '../../transaction/access.ts'
-import { type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
+import { type ReadContext, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { once, settle, unguarded } from '../../transaction/once.ts'
 import { tokenPath } from '../../values/oauth-provider.ts'
 import { queueRevocation, type Revocation, releaseRevocations, revokeNow } from './revoke.ts'
@@ -67,7 +67,7 @@ export async function deleteTokens(ctx: RequestContext, workspaceId: string, con
  */
 async function deleteBatch(
   tx: Tx,
-  ctx: RequestContext,
+  ctx: ReadContext,
   condition: Prisma.Sql,
 ): Promise<{ count: number; revocations: Revocation[] }> {
   const locked = await tx.sql.$queryRaw<{ id: string }[]>`

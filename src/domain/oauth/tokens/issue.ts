@@ -7,7 +7,7 @@ import { optional, printable, uuid } from '../../parsing/fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import { OAuthUnavailableError } from '../../ports/oauth-client.ts'
 import { requireAgent } from '../../transaction/access.ts'
-import type { Core, RequestContext } from '../../transaction/context.ts'
+import type { ReadContext, ReadCore, RequestContext } from '../../transaction/context.ts'
 import { providerPath, scopes } from '../../values/oauth-provider.ts'
 import { ensureFresh } from './refresh.ts'
 import { SNAPSHOT_COLUMNS, type TokenSnapshot } from './refresh-state.ts'
@@ -96,7 +96,7 @@ type Row = { provider: string } & (ConnectedToken | { [K in keyof ConnectedToken
 
 /** Returns the provider's name and the agent's connected tokens there, in order of preference. Throws NotFoundError. */
 async function findConnected(
-  ctx: RequestContext,
+  ctx: ReadContext,
   request: TokenRequest,
 ): Promise<{ provider: string; connected: ConnectedToken[] }> {
   const { id: workspaceId, organizationId } = ctx.workspace
@@ -115,7 +115,7 @@ async function findConnected(
 }
 
 /** Records the last use, at most once a minute across all servers. No call waits for it. */
-function recordUse(core: Core, id: string): void {
+function recordUse(core: ReadCore, id: string): void {
   core.db.$executeRaw`
     UPDATE oauth_tokens SET used_at = clock_timestamp()
     WHERE id = ${id}::uuid AND (used_at IS NULL OR used_at < clock_timestamp() - interval '1 minute')`.catch((error) =>

@@ -1,6 +1,6 @@
 /** The refresh state of a token: the lease and the last outcome, in columns of its row, by the database's clock (../README.md). */
 import { type OAuthToken, Prisma } from '../../../generated/prisma/client.ts'
-import { type Core, OAUTH_CHANNEL, type Sql, transaction } from '../../transaction/context.ts'
+import { OAUTH_CHANNEL, type ReadCore, type Sql, transaction, type WriteCore } from '../../transaction/context.ts'
 import { sealToken, type TokenContent } from './token.ts'
 
 export const REFRESH_TIMEOUT_MS = 30_000
@@ -69,7 +69,7 @@ export const SNAPSHOT_COLUMNS = Prisma.sql`
        WHEN t.refresh_id IS NULL THEN 'idle' WHEN t.refresh_until > clock_timestamp() THEN 'refreshing' ELSE 'abandoned' END AS state,
   (t.used_at IS NULL OR t.used_at < clock_timestamp() - interval '1 minute') AS "useOutdated"`
 
-export async function readSnapshot(core: Core, id: string): Promise<TokenSnapshot | null> {
+export async function readSnapshot(core: ReadCore, id: string): Promise<TokenSnapshot | null> {
   const [token] = await core.db.$queryRaw<
     TokenSnapshot[]
   >`SELECT ${SNAPSHOT_COLUMNS} FROM oauth_tokens t WHERE t.id = ${id}::uuid`
@@ -82,7 +82,7 @@ const LEASABLE = Prisma.sql`t.refreshable AND t.ended_at IS NULL
   AND (t.refresh_after IS NULL OR t.refresh_after <= clock_timestamp())`
 
 /** Tokens that agents use and that expire soon, those that expire first first. */
-export function findExpiring(core: Core): Promise<KnownToken[]> {
+export function findExpiring(core: ReadCore): Promise<KnownToken[]> {
   return core.db.$queryRaw`
     SELECT t.id, t.version FROM oauth_tokens t
     WHERE ${LEASABLE} AND t.expires_at <= clock_timestamp() + make_interval(secs => ${REFRESH_AHEAD_SECONDS}::float8)
@@ -100,7 +100,11 @@ export interface RefreshLease {
 }
 
 /** Null: another server holds the lease, or the token ended, backs off or changed since `known` was read. */
-export async function takeRefreshLease(core: Core, known: KnownToken, refreshId: string): Promise<RefreshLease | null> {
+export async function takeRefreshLease(
+  core: ReadCore,
+  known: KnownToken,
+  refreshId: string,
+): Promise<RefreshLease | null> {
   const [token] = await core.db.$queryRaw<TokenSnapshot[]>`
     UPDATE oauth_tokens t
     SET refresh_id = ${refreshId}::uuid, refresh_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}::float8)
@@ -130,7 +134,11 @@ const NOT_ENDED = Prisma.sql`ended_at = NULL, ended_because = NULL`
 const RELEASED = Prisma.sql`refresh_id = NULL, refresh_until = NULL`
 
 /** Stores the result and releases the lease. False: the lease is lost and nothing was written. */
-export function storeResult(core: Core, { refreshId, token }: RefreshLease, result: RefreshResult): Promise<boolean> {
+export function storeResult(
+  core: WriteCore,
+  { refreshId, token }: RefreshLease,
+  result: RefreshResult,
+): Promise<boolean> {
   const where = Prisma.sql`id = ${token.id}::uuid AND refresh_id = ${refreshId}::uuid`
   if (result.kind === 'ended')
     return endToken(
@@ -161,13 +169,13 @@ export function storeResult(core: Core, { refreshId, token }: RefreshLease, resu
 }
 
 /** Releases a lease without a result, because nothing was sent. */
-export function releaseRefreshLease(core: Core, id: string, refreshId: string): Promise<boolean> {
+export function releaseRefreshLease(core: ReadCore, id: string, refreshId: string): Promise<boolean> {
   const where = Prisma.sql`id = ${id}::uuid AND refresh_id = ${refreshId}::uuid`
   return update(core.db, Prisma.sql`${NOT_ENDED}, ${RELEASED}`, where)
 }
 
 /** Ends a token whose lease expired without an outcome: a second use of its refresh token would count as theft (../README.md). */
-export function endAbandonedToken(core: Core, token: TokenSnapshot): Promise<boolean> {
+export function endAbandonedToken(core: WriteCore, token: TokenSnapshot): Promise<boolean> {
   const because = 'A server stopped during a refresh, and the refresh token may have been used up.'
   const where = Prisma.sql`id = ${token.id}::uuid AND version = ${token.version} AND ended_at IS NULL
     AND refresh_id IS NOT NULL AND refresh_until <= clock_timestamp() AND rotates IS NOT FALSE`
@@ -178,7 +186,7 @@ export function endAbandonedToken(core: Core, token: TokenSnapshot): Promise<boo
 const ended = (because: string) =>
   Prisma.sql`ended_at = clock_timestamp(), ended_because = ${because}, updated_at = clock_timestamp()`
 
-function endToken(core: Core, token: TokenSnapshot, set: Prisma.Sql, where: Prisma.Sql): Promise<boolean> {
+function endToken(core: WriteCore, token: TokenSnapshot, set: Prisma.Sql, where: Prisma.Sql): Promise<boolean> {
   return transaction(core, async (tx) => {
     const written = await update(tx.sql, set, where)
     if (written) tx.emit({ workspaceId: token.workspaceId, type: 'oauth_token.expired', subjectId: token.id })

@@ -6,7 +6,7 @@ import { backoff, retry } from '../../../platform/async/retry.ts'
 import { resultWithin, withTimeout } from '../../../platform/async/time-limit.ts'
 import { DomainError } from '../../errors/errors.ts'
 import { OAuthFailure, OAuthProviderUnavailableError, type ProviderAccess } from '../../ports/oauth-client.ts'
-import { type Core, type RequestContext, transaction } from '../../transaction/context.ts'
+import { type Core, type ReadCore, type RequestContext, transaction } from '../../transaction/context.ts'
 import { adminHint, openProviderAccess, sameOrigin } from '../provider-access.ts'
 import {
   endAbandonedToken,
@@ -143,7 +143,11 @@ interface PreparedRefresh {
 }
 
 /** Returns a result if nothing can be sent: the database or the key ring failed or was too slow, or the provider moved. */
-async function prepare(core: Core, { token }: RefreshLease, takenAt: number): Promise<PreparedRefresh | RefreshResult> {
+async function prepare(
+  core: ReadCore,
+  { token }: RefreshLease,
+  takenAt: number,
+): Promise<PreparedRefresh | RefreshResult> {
   try {
     const provider = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: token.oauthProviderId } })
     if (!sameOrigin(provider.tokenUrl, token.tokenUrl))
@@ -206,7 +210,7 @@ async function revokeOrphan(core: Core, { token }: RefreshLease, provider: OAuth
 }
 
 /** Repeats `write` until it succeeds or STORE_TIMEOUT_MS is over: the outcome can't be obtained a second time. */
-async function withRetries(core: Core, { id }: KnownToken, write: () => Promise<unknown>): Promise<void> {
+async function withRetries(core: ReadCore, { id }: KnownToken, write: () => Promise<unknown>): Promise<void> {
   const failed = (error: unknown) => {
     core.log.error({ oauthTokenId: id, err: error }, 'could not store the outcome of a token refresh; it is retried')
     return true

@@ -9,7 +9,7 @@ import { seal, unseal } from '../../crypto/encrypted-value.ts'
 import type { KeyRing } from '../../crypto/keyring.ts'
 import { clauseOf, type ProviderAccess } from '../../ports/oauth-client.ts'
 import { toDeleteOrSkip } from '../../repositories/locks.ts'
-import type { Core, Tx } from '../../transaction/context.ts'
+import type { Core, ReadCore, Tx } from '../../transaction/context.ts'
 import { openProviderAccess, sameOrigin } from '../provider-access.ts'
 import type { TokenContent } from './token.ts'
 
@@ -88,7 +88,7 @@ export async function revokeDue(core: Core, signal: AbortSignal): Promise<void> 
 }
 
 /** `not_before` is compared in whole milliseconds, the precision of the column, so a new row is due immediately. */
-function leaseDue(core: Core): Promise<Revocation[]> {
+function leaseDue(core: ReadCore): Promise<Revocation[]> {
   return core.db.$queryRaw`
     UPDATE token_revocations SET tries = tries + 1, not_before = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     WHERE id IN (
@@ -130,7 +130,7 @@ async function revokeAtProvider({ oauth }: Core, content: RevocationContent): Pr
 }
 
 /** Releases leases, so the next round of any server takes these rows. */
-export async function releaseRevocations({ db }: Core, leased: readonly Revocation[]): Promise<void> {
+export async function releaseRevocations({ db }: ReadCore, leased: readonly Revocation[]): Promise<void> {
   const [ids, tries] = [leased.map(({ id }) => id), leased.map((one) => one.tries)]
   await db.$executeRaw`
     UPDATE token_revocations r SET not_before = clock_timestamp()
@@ -138,7 +138,7 @@ export async function releaseRevocations({ db }: Core, leased: readonly Revocati
 }
 
 /** Schedules the next attempt. True: the revocation was given up instead. */
-async function postpone({ db }: Core, { id, tries }: Revocation): Promise<boolean> {
+async function postpone({ db }: ReadCore, { id, tries }: Revocation): Promise<boolean> {
   const dropped = await db.$executeRaw`
     DELETE FROM token_revocations WHERE id = ${id}::uuid AND tries = ${tries}
       AND created_at < clock_timestamp() - make_interval(hours => ${GIVE_UP_HOURS}::int)`

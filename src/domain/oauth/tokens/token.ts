@@ -1,3 +1,4 @@
+import { type ReadContext, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 /** A stored token: tenant boundary, encrypted content, status, the caller's list, and the PATCH of label and default. */
 
 import { z } from 'zod'
@@ -10,14 +11,13 @@ import { optional, printable, queryText } from '../../parsing/fields.ts'
 import { parse, type RawInput, violation } from '../../parsing/parse.ts'
 import { toChange } from '../../repositories/locks.ts'
 import { actorOf, requireRole } from '../../transaction/access.ts'
-import { type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { writeVerb } from '../../transaction/once.ts'
 import { resource } from '../../transaction/resource.ts'
 import { tokenPath } from '../../values/oauth-provider.ts'
 import { ownProviders, whereProviderName } from '../provider-access.ts'
 
 /** The tenant boundary of tokens: one person in one workspace. Every query for a caller spreads it into its where-clause. */
-export function ownTokens(ctx: RequestContext): { workspaceId: string; subject: string } {
+export function ownTokens(ctx: ReadContext): { workspaceId: string; subject: string } {
   return { workspaceId: ctx.workspace.id, subject: ctx.actor.subject }
 }
 
@@ -117,7 +117,7 @@ export const listTokens = (ctx: RequestContext, raw: RawInput): Promise<ListedTo
   tokens.all(ctx, tokensOfProvider(ctx, raw), LISTED_TOKEN) as Promise<ListedToken[]>
 
 /** The filter of the list. */
-export const tokensOfProvider = (ctx: RequestContext, raw: RawInput) => (): Prisma.OAuthTokenWhereInput => {
+export const tokensOfProvider = (ctx: ReadContext, raw: RawInput) => (): Prisma.OAuthTokenWhereInput => {
   const { provider_id: name } = parse(listInput, raw).query
   return name === undefined ? {} : { provider: { ...ownProviders(ctx), ...whereProviderName(name) } }
 }
@@ -170,7 +170,7 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
 type Names = Pick<OAuthToken, 'label' | 'isDefault'>
 
 /** Prevents two concurrent defaults. The order of ids prevents deadlocks. Throws NotFoundError. */
-async function lockWithSiblings(tx: Tx, ctx: RequestContext, id: string): Promise<{ stored: Names; others: string[] }> {
+async function lockWithSiblings(tx: Tx, ctx: ReadContext, id: string): Promise<{ stored: Names; others: string[] }> {
   const { workspaceId, subject } = ownTokens(ctx)
   const locked = await tx.sql.$queryRaw<({ id: string } & Names)[]>`
     SELECT t.id, t.label, t.is_default AS "isDefault" FROM oauth_tokens t

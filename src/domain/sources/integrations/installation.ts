@@ -1,3 +1,4 @@
+import { type Core, type ReadCore, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 /** Installs the app: starts at the provider's page, ends at its callback. The `state` identifies workspace and person (../README.md). */
 
 import { z } from 'zod'
@@ -8,7 +9,6 @@ import { changedFields } from '../../parsing/changed-fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import type { GitProvider, ProviderInstallation } from '../../ports/git-provider.ts'
 import { requireRole } from '../../transaction/access.ts'
-import { type Core, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { requireGitProvider } from './integrations.ts'
 
 /** Time that a person has to finish. */
@@ -71,7 +71,7 @@ export async function finishInstallation(core: Core, raw: RawInput, signal?: Abo
 }
 
 /** Valid once: the deletion of the row decides between concurrent calls. */
-async function consumeState(core: Core, state: string): Promise<InstallState> {
+async function consumeState(core: ReadCore, state: string): Promise<InstallState> {
   const [found] = await core.db.$queryRaw<InstallState[]>`
     DELETE FROM install_states WHERE hash = ${hashToken(state)} AND expires_at > now()
     RETURNING workspace_id AS "workspaceId", subject, created_at AS "createdAt"`

@@ -6,12 +6,12 @@ import { uuid } from '../../parsing/fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import type { GitProvider } from '../../ports/git-provider.ts'
 import { eventBy, requireRole, tenant } from '../../transaction/access.ts'
-import { type RequestContext, transaction } from '../../transaction/context.ts'
+import { type ReadContext, type RequestContext, transaction } from '../../transaction/context.ts'
 import { once } from '../../transaction/once.ts'
 import { resource } from '../../transaction/resource.ts'
 
 /** The tenant boundary of integrations. */
-function liveIntegration(ctx: RequestContext): { workspaceId: string; removedAt: null } {
+function liveIntegration(ctx: ReadContext): { workspaceId: string; removedAt: null } {
   return { ...tenant(ctx), removedAt: null }
 }
 
@@ -47,7 +47,7 @@ export function requireActiveInstallation(
 
 export const listInput = z.object({})
 
-export async function listIntegrations(ctx: RequestContext, raw: RawInput): Promise<Integration[]> {
+export async function listIntegrations(ctx: ReadContext, raw: RawInput): Promise<Integration[]> {
   requireRole(ctx, 'viewer')
   parse(listInput, raw)
   return ctx.db.integration.findMany({ where: liveIntegration(ctx), orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] })

@@ -1,7 +1,7 @@
 /** The queue of webhook deliveries, leased by branch or installation. Every write checks the lease (../README.md). */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { toChange, toDeleteOrSkip } from '../../repositories/locks.ts'
-import type { Core, Sql } from '../../transaction/context.ts'
+import type { ReadCore, Sql } from '../../transaction/context.ts'
 import type { CommitWords } from '../../values/revision-source.ts'
 
 /** Longer than the timeout of a call to the provider. */
@@ -38,7 +38,7 @@ type Row = Delivery &
  * one provider call each. Times are compared in whole milliseconds, the precision of the columns, so a new row is due
  * immediately.
  */
-export async function startOfRound(core: Core): Promise<Date | null> {
+export async function startOfRound(core: ReadCore): Promise<Date | null> {
   const [row] = await core.db.$queryRaw<{ now: Date }[]>`
     SELECT clock_timestamp()::timestamptz(3) AS now
     WHERE EXISTS (SELECT 1 FROM webhook_deliveries WHERE finished_at IS NULL AND not_before <= clock_timestamp()::timestamptz(3))`
@@ -46,7 +46,7 @@ export async function startOfRound(core: Core): Promise<Date | null> {
 }
 
 /** Leases the group of the oldest due delivery received before `until`; null: none. */
-export async function leaseGroup(core: Core, until: Date): Promise<DeliveryGroup | null> {
+export async function leaseGroup(core: ReadCore, until: Date): Promise<DeliveryGroup | null> {
   const rows = await core.db.$transaction(async (sql) => {
     // one server at a time, because two could each take a part of one group
     await sql.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('pilothouse_gitprovider'))`
@@ -86,13 +86,13 @@ export async function lockLease(sql: Sql, { deliveries: [first] }: DeliveryGroup
   return locked.length > 0
 }
 
-export async function finishDeliveries(core: Core, deliveries: Delivery[]): Promise<void> {
+export async function finishDeliveries(core: ReadCore, deliveries: Delivery[]): Promise<void> {
   await core.db.$executeRaw`
     UPDATE webhook_deliveries d SET finished_at = clock_timestamp(), leased_until = NULL ${whereLeased(deliveries)}`
 }
 
 /** Schedules another attempt with a growing delay, or gives up after a day. Returns the number of given-up deliveries. */
-export async function postponeDeliveries(core: Core, deliveries: Delivery[]): Promise<number> {
+export async function postponeDeliveries(core: ReadCore, deliveries: Delivery[]): Promise<number> {
   const rows = await core.db.$queryRaw<{ givenUp: boolean }[]>`
     UPDATE webhook_deliveries d SET leased_until = NULL,
       not_before = clock_timestamp() + make_interval(secs => least(${MAX_RETRY_SECONDS}::float8, ${FIRST_RETRY_SECONDS}::float8 * 2 ^ least(d.tries - 1, 20))),
@@ -102,7 +102,7 @@ export async function postponeDeliveries(core: Core, deliveries: Delivery[]): Pr
 }
 
 /** Releases the lease of a stopping server without counting the attempt. */
-export async function releaseDeliveries(core: Core, deliveries: Delivery[]): Promise<void> {
+export async function releaseDeliveries(core: ReadCore, deliveries: Delivery[]): Promise<void> {
   await core.db
     .$executeRaw`UPDATE webhook_deliveries d SET leased_until = NULL, tries = d.tries - 1 ${whereLeased(deliveries)}`
 }
@@ -115,7 +115,7 @@ function whereLeased(deliveries: Delivery[]): Prisma.Sql {
 }
 
 /** Deletes deliveries after 7 days, longer than the provider may send them again. */
-export async function purgeDeliveries(core: Core): Promise<void> {
+export async function purgeDeliveries(core: ReadCore): Promise<void> {
   await core.db.$executeRaw`
     DELETE FROM webhook_deliveries WHERE received_at < now() - interval '7 days' AND finished_at < now() - interval '7 days'`
 }

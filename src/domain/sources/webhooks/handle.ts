@@ -1,10 +1,10 @@
+import { type Core, type ReadCore, type Tx, transaction, type WriteCore } from '../../transaction/context.ts'
 /** Handles webhook deliveries: pushes and changed installations. A delivery is only a hint, the provider's response decides. */
 
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
 import { lockThenRead } from '../../repositories/locks.ts'
 import { rollOut, toBuild } from '../../rollouts/rollout.ts'
-import { type Core, type Tx, transaction } from '../../transaction/context.ts'
 import { GIT_PROVIDER } from '../../values/event-types.ts'
 import { revisionColumns } from '../../values/revision-source.ts'
 import {
@@ -53,7 +53,7 @@ async function handle(core: Core, provider: GitProvider, group: DeliveryGroup, s
   }
 }
 
-async function retryLater(core: Core, group: DeliveryGroup, error: unknown): Promise<void> {
+async function retryLater(core: ReadCore, group: DeliveryGroup, error: unknown): Promise<void> {
   const { event, installationId, repository, branch } = group
   const about = { event, installationId, repository, branch }
   const givenUp = await postponeDeliveries(core, group.deliveries)
@@ -151,7 +151,7 @@ type InstallationState = 'removed' | 'suspended' | 'active'
 
 /** Returns whether the provider's response agrees with a delivery. Throws ProviderUnavailableError. */
 async function syncInstallation(
-  core: Core,
+  core: WriteCore,
   provider: GitProvider,
   group: DeliveryGroup,
   signal: AbortSignal,

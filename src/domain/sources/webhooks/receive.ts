@@ -1,7 +1,7 @@
 /** Receives webhook deliveries: stores the members that handle.ts needs, once for each delivery id. */
 import { z } from 'zod'
 import { parse } from '../../parsing/parse.ts'
-import type { Core } from '../../transaction/context.ts'
+import type { ReadCore } from '../../transaction/context.ts'
 import { type CommitWords, commitWords, NO_COMMIT_WORDS } from '../../values/revision-source.ts'
 
 /** NOTIFY channel: the git provider jobs may have work. */
@@ -67,7 +67,7 @@ export interface RawDelivery {
 }
 
 /** `duplicate`: the delivery was received before. Throws ValidationError. */
-export async function receiveDelivery(core: Core, raw: RawDelivery): Promise<{ duplicate: boolean }> {
+export async function receiveDelivery(core: ReadCore, raw: RawDelivery): Promise<{ duplicate: boolean }> {
   const { id, event, stored } = parseDelivery(raw)
   const written = await core.db.$executeRaw`
     WITH taken AS (
