@@ -2,10 +2,11 @@
 import { expect, test } from 'vitest'
 import { deadCitations, deadLinks, documentFindings, headings, numbered } from './documents.ts'
 import { lengthFindings, proseFindings, subjectFindings } from './prose.ts'
-import { cycles, database, environment, findings, folders, packages } from './rules.ts'
+import { cycles, database, environment, findings, folders, growth, packages } from './rules.ts'
 import { readSource, withoutComments } from './source.ts'
 
 const files = readSource()
+const code = files.filter(({ file }) => !file.endsWith('.css'))
 
 test('folders, packages and files are imported only where the table says', () => {
   expect(findings()).toEqual([])
@@ -30,6 +31,21 @@ test('the checker finds an import of a higher layer, a cycle of types, a folder 
     'other/c.ts imports high/b.ts: other may not import high',
   ])
   expect(cycles(source)).toEqual(['a cycle: low/a.ts → high/b.ts → low/a.ts', 'a cycle: low → high → low'])
+})
+
+test('the checker names a subsystem above its budget, and a file without one', () => {
+  const source = [
+    { file: 'low/a.ts', text: 'one\ntwo\n' },
+    { file: 'low/deep/b.css', text: 'three\n' },
+    { file: 'high/c.ts', text: 'four\n' },
+    { file: 'new/d.ts', text: '' },
+  ]
+  const budgets = [['low/**', 2] as const, ['high', 1] as const]
+  expect(growth(source, budgets)).toEqual(['new/d.ts: in no budget, or in two', 'low/**: 3 lines, 1 above its budget'])
+})
+
+test('each file of the source is in one budget', () => {
+  expect(growth().filter((line) => line.endsWith('in two'))).toEqual([])
 })
 
 test('the checker finds packages and reads of the environment outside their folders', () => {
@@ -144,6 +160,6 @@ test('only repositories/locks.ts, which documents the lock order, takes row lock
 })
 
 test('every source file begins with a comment', () => {
-  const silent = files.filter(({ text }) => !/^(#!.*\n)?(\/\*\*|\/\/)/.test(text)).map(({ file }) => file)
+  const silent = code.filter(({ text }) => !/^(#!.*\n)?(\/\*\*|\/\/)/.test(text)).map(({ file }) => file)
   expect(silent).toEqual([])
 })

@@ -1,9 +1,12 @@
-/** `npm run check`: runs every check except the tests, concurrently. Prints the output of each failed check and exits 1. */
+/**
+ * `npm run check`: runs every check except the tests, concurrently. Prints the output of each failed check and exits 1.
+ * Then it prints the subsystems that are larger than their budget, which isn't a failure.
+ */
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { documentFindings } from './documents.ts'
 import { recentSubjects, subjectFindings } from './prose.ts'
-import { findings } from './rules.ts'
+import { findings, growth } from './rules.ts'
 
 /** The slowest first. */
 const COMMANDS = [
@@ -45,3 +48,4 @@ for (const { name, outcome } of gates) {
   console.error(`\n✗ ${name}\n${output.trim()}`)
   process.exitCode = 1
 }
+for (const line of growth()) console.warn(`grown: ${line}`)

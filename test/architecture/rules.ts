@@ -1,6 +1,6 @@
 /** The rules about imports. Each function takes source files and returns one line per violation. */
 import path from 'node:path'
-import { ENVIRONMENT, FOLDERS, GENERATED, PACKAGES, type Row, SQL } from './folders.ts'
+import { BUDGETS, ENVIRONMENT, FOLDERS, GENERATED, PACKAGES, type Row, SQL } from './folders.ts'
 import { importsOf, readSource, type SourceFile, withoutComments } from './source.ts'
 
 const folderOf = (file: string): string => path.posix.dirname(file)
@@ -49,6 +49,20 @@ export function folders(files: SourceFile[], table: readonly Row[] = FOLDERS): s
         ({ to, folder, target }) => folder !== target && known(folder) && known(target) && !allowed(folder, target, to),
       )
       .map(({ from, to, folder, target }) => `${from} imports ${to}: ${folder} may not import ${target}`),
+  ]
+}
+
+/** Returns a line for each subsystem that is larger than its budget, and one for each file that is in none or in two. */
+export function growth(files: SourceFile[] = readSource(), budgets: typeof BUDGETS = BUDGETS): string[] {
+  const lines = (source: SourceFile[]) => source.reduce((sum, { text }) => sum + text.split('\n').length - 1, 0)
+  const owners = (file: string) => budgets.filter(([folders]) => matches(folderOf(file), folders)).length
+  const grown = budgets.flatMap(([folders, budget]) => {
+    const now = lines(files.filter(({ file }) => matches(folderOf(file), folders)))
+    return now > budget ? [`${folders}: ${now} lines, ${now - budget} above its budget`] : []
+  })
+  return [
+    ...files.filter(({ file }) => owners(file) !== 1).map(({ file }) => `${file}: in no budget, or in two`),
+    ...grown,
   ]
 }
 

@@ -19,7 +19,7 @@ const WRITTEN =
 export function readSource(): SourceFile[] {
   return (readdirSync(SRC, { recursive: true }) as string[])
     .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => /\.(m?ts|tsx)$/.test(file) && !WRITTEN.test(file))
+    .filter((file) => /\.(m?ts|tsx|css)$/.test(file) && !WRITTEN.test(file))
     .map((file) => ({ file, text: readFileSync(path.join(SRC, file), 'utf8') }))
 }
 
