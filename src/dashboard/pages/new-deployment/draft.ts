@@ -1,6 +1,7 @@
 /** The form's values, and the API input made from them. */
+
+import type { UseFormReturnType } from '@mantine/form'
 import type { graphql } from '../../api/graphql.ts'
-import type { Fields } from '../../components/dialog-form.tsx'
 
 type Input = ReturnType<typeof graphql.scalar<'CreateDeploymentInput'>>
 
@@ -32,7 +33,7 @@ export type Draft = typeof EMPTY_DRAFT
 
 /** The props of each part of the form. */
 export interface PartProps {
-  form: Fields<Draft>
+  form: UseFormReturnType<Draft>
 }
 
 /** Suggests a name from an image, repository or path: `registry.example.com/acme/agent:1` → `agent`. */
