@@ -8,10 +8,10 @@ import { type Command, UsageError } from './terminal/command.ts'
 const GROUPS: Record<string, Record<string, () => Promise<Command>>> = {
   'Over the network, with an API key:': {
     deploy: async () => (await import('./remote/deploy.ts')).deployOne,
-    wait: async () => (await import('./remote/wait.ts')).waitForRevision,
+    wait: async () => (await import('./remote/rollouts.ts')).waitForRevision,
     logs: async () => (await import('./remote/logs.ts')).showLogs,
-    status: async () => (await import('./remote/status.ts')).showStatus,
-    rollback: async () => (await import('./remote/rollback.ts')).rollBack,
+    status: async () => (await import('./remote/rollouts.ts')).showStatus,
+    rollback: async () => (await import('./remote/rollouts.ts')).rollBack,
   },
   'On the server’s machine, with the server’s settings (DATA_DIR, DATABASE_URL, …); the server may run:': {
     'keys create': async () => (await import('./keys.ts')).createKeys,
@@ -24,7 +24,7 @@ const GROUPS: Record<string, Record<string, () => Promise<Command>>> = {
     'workspaces list': async () => (await import('./workspaces.ts')).listWorkspaces,
     'secrets rotate': async () => (await import('./secrets.ts')).rotateKeys,
     'server stop': async () => (await import('./server.ts')).stopServer,
-    migrate: async () => (await import('./migrate.ts')).migrateDatabase,
+    migrate: async () => (await import('./server.ts')).migrateDatabase,
     backup: async () => (await import('./backup.ts')).makeBackup,
     restore: async () => (await import('./backup.ts')).restoreBackup,
     demo: async () => (await import('./demo.ts')).runDemo,

@@ -1,6 +1,8 @@
-/** `server stop`: stops the servers of this DATA_DIR, and with `--agents` their agents. Needs no database. */
+/** `server stop`: stops the servers of this DATA_DIR, and with `--agents` their agents; needs no database. `migrate`: applies migrations. */
+
 import { stopAgents, stopServers } from '../app/stop-server.ts'
 import { readConfig } from '../platform/config/config.ts'
+import { withCore } from './core.ts'
 import { type Command, CommandError, readOptions } from './terminal/command.ts'
 
 export const stopServer: Command = {
@@ -26,5 +28,17 @@ export const stopServer: Command = {
     if (lines.length + problems.length === 0) lines.push(`No server or agent of ${DATA_DIR} runs on this machine.`)
     process.stdout.write(lines.map((line) => `${line}\n`).join(''))
     if (problems.length > 0) throw new CommandError(problems.join('\n'))
+  },
+}
+
+export const migrateDatabase: Command = {
+  usage: '',
+  summary: 'applies the migrations of the database (a server does this at its start)',
+  async run(args) {
+    readOptions(args, {})
+    await withCore(async (_core, { migrated }) => {
+      const lines = migrated.length === 0 ? ['The database is up to date.'] : migrated.map((name) => `Applied ${name}`)
+      process.stdout.write(`${lines.join('\n')}\n`)
+    })
   },
 }

@@ -2,11 +2,11 @@
  * The OpenAPI 3.1 document at /openapi.json and its page at /docs. It is made from the operations and from the zod schemas that
  * the verbs parse with. Both need no credential. The page loads nothing from other hosts.
  */
+
 import swagger from '@fastify/swagger'
-import type { FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { DomainError } from '../../domain/errors/errors.ts'
-import { createDocsPages } from './docs-pages.ts'
 import { addExamples } from './examples/add.ts'
 import { describeLimits } from './framework/limit-headers.ts'
 import { withResponseHeaders } from './responses/response-headers.ts'
@@ -177,3 +177,30 @@ export async function documentation(
 }
 // @fastify/swagger must collect the routes of the registering plugin, so this plugin must not open a Fastify scope
 Object.assign(documentation, { [Symbol.for('skip-override')]: true })
+
+/** `document` returns the OpenAPI document and is called for each request. */
+async function createDocsPages(prefix: string, document: () => object): Promise<FastifyInstance> {
+  const { default: swaggerUi } = await import('@fastify/swagger-ui')
+  const pages = fastify()
+  // the only parts of @fastify/swagger that swagger-ui uses
+  const swagger = Object.assign(async () => undefined, {
+    [Symbol.for('skip-override')]: true,
+    [Symbol.for('plugin-meta')]: { name: '@fastify/swagger' },
+  })
+  await pages.register(swagger)
+  pages.decorate('swagger', document as FastifyInstance['swagger'])
+  await pages.register(swaggerUi, {
+    routePrefix: prefix,
+    // null: no call to the public validator of Swagger UI
+    uiConfig: { deepLinking: true, layout: 'BaseLayout', validatorUrl: null },
+    staticCSP: {
+      'default-src': ["'self'"],
+      'img-src': ["'self'", 'data:'],
+      'style-src': ["'self'", "'unsafe-inline'"],
+      'frame-ancestors': ["'none'"],
+    },
+    theme: { title: 'Pilothouse API' },
+  })
+  await pages.ready()
+  return pages
+}

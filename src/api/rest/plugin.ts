@@ -1,5 +1,6 @@
 /** The REST API as a Fastify plugin: the routes of v1 and v2, the error handler, and the OpenAPI document. See README.md. */
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { DomainError } from '../../domain/errors/errors.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { SignIn } from '../auth/sign-in.ts'
@@ -18,7 +19,6 @@ import { registryTokenRoute } from './v1/registry-token.ts'
 import { uploads } from './v1/uploads.ts'
 import { webhook } from './v1/webhook.ts'
 import { builderTarball } from './v2/builder-tarball.ts'
-import { movedRoutes } from './v2/moved.ts'
 import { oauthCallback } from './v2/oauth-callback.ts'
 
 export interface RestOptions {
@@ -55,4 +55,19 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   registryTokenRoute(fastify, core)
   await fastify.register(webhook, { core })
   await fastify.register(oauthCallback, { core })
+}
+
+function movedRoutes(fastify: FastifyInstance): void {
+  fastify.post(
+    '/v2/auth/agents/:agent_id/providers/:provider_id/tokens',
+    {
+      schema: { hide: true },
+      config: { keyless: 'always' },
+      onRequest: async (request) => {
+        const path = request.url.split('?')[0]!.replace(/tokens$/, 'access-token')
+        throw new DomainError('GONE', `This operation has moved: call POST ${path}.`)
+      },
+    },
+    () => undefined,
+  )
 }

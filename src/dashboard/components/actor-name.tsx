@@ -2,7 +2,7 @@
 import { IconGitBranch, IconKey, IconRobot, IconServer, IconTerminal2, IconUser } from '@tabler/icons-react'
 import { type FragmentOf, readFragment } from '../api/graphql.ts'
 import { actorFragment } from './actor.ts'
-import classes from './actor-name.module.css'
+import classes from './components.module.css'
 
 export { actorFragment }
 

@@ -1,7 +1,7 @@
 /** Breadcrumbs above the heading of a page about deployments. */
 import { Breadcrumbs as Crumbs } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
-import classes from './breadcrumbs.module.css'
+import classes from './components.module.css'
 import { LinkTo } from './links.tsx'
 
 interface BreadcrumbsProps {

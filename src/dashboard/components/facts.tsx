@@ -1,6 +1,6 @@
 /** Terms and their values, in two columns. A fact without a value is left out. */
 import { Fragment, type ReactNode } from 'react'
-import classes from './facts.module.css'
+import classes from './components.module.css'
 
 export const Facts = ({ facts }: { facts: Record<string, ReactNode> }) => (
   <dl className={classes.facts}>

@@ -2,8 +2,8 @@
 import { Badge, Group, Loader, Text } from '@mantine/core'
 import { IconCircleCheckFilled, IconCircleDashed, IconCircleMinus, IconCircleXFilled } from '@tabler/icons-react'
 import { type FragmentOf, graphql, type ResultOf, readFragment } from '../api/graphql.ts'
+import classes from './components.module.css'
 import { STEP_LABELS, stateOf } from './labels.ts'
-import classes from './steps.module.css'
 import { duration, Elapsed, fullTime } from './time.tsx'
 
 export const stepsFragment = graphql(`

@@ -8,9 +8,8 @@ import { type OnLine, OutputTail } from '../output/lines.ts'
 import { NO_SPACE_MESSAGE, NO_SPACE_OUTPUT } from '../output/no-space.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import { type Engine, runEngine } from '../process/engine/engine.ts'
-import { dockerConfigFolder } from '../process/engine/logins.ts'
+import { dockerConfigFolder, readDockerConfig, writeLogins } from '../process/engine/logins.ts'
 import { localReference } from '../runtimes/artifact.ts'
-import { writeAuthFile } from './auth-file.ts'
 import { CACHE, type ImageRepository, TAG_PREFIX } from './image-store.ts'
 import { deploymentLabel, forgetCacheNames } from './local-images.ts'
 
@@ -182,4 +181,24 @@ function checkedDigest(text: string): string {
   if (!/^sha256:[0-9a-f]{64}$/.test(digest))
     throw new Error('The engine names no digest of the image that it has pushed')
   return digest
+}
+
+/** Writes `config.json` in `folder`, which docker uses as its configuration folder; returns its path. */
+function writeAuthFile(folder: string, engine: Engine, repository: ImageRepository): string {
+  const { credentials, name } = repository
+  return writeLogins(folder, engine, [name.slice(0, name.indexOf('/'))], credentials, operatorsFile(engine))
+}
+
+/** The operator's first existing login file, in the engine's order. */
+function operatorsFile({ name, env }: Engine): Record<string, unknown> {
+  const { XDG_RUNTIME_DIR, REGISTRY_AUTH_FILE } = env
+  const docker = dockerConfigFolder(env)
+  const ofPodman = [
+    REGISTRY_AUTH_FILE,
+    XDG_RUNTIME_DIR && path.join(XDG_RUNTIME_DIR, 'containers/auth.json'),
+    `/run/containers/${process.getuid?.() ?? 0}/auth.json`,
+  ]
+  const files = [...(name === 'podman' ? ofPodman : []), docker && path.join(docker, 'config.json')]
+  const file = files.find((one) => one && fs.existsSync(one))
+  return file ? readDockerConfig(file) : {}
 }

@@ -2,6 +2,7 @@
  * Builds images on this machine with podman or docker and pushes them to the registry; without a registry they stay in the
  * engine.
  */
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -20,7 +21,6 @@ import { diskShortage, withFreeDisk } from './free-disk.ts'
 import type { ImageStore } from './image-store.ts'
 import { endProcesses, removeLeftovers } from './leftovers.ts'
 import { removeImages } from './local-images.ts'
-import { pidNamespaceCommand } from './pid-namespace.ts'
 
 export interface ImageBuilderOptions {
   engine: 'auto' | EngineName | 'none'
@@ -220,5 +220,26 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
         warn({ err: error, deploymentId }, 'The images of a deleted deployment could not be removed')
       }
     },
+  }
+}
+
+const UNSHARE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']
+
+let found: string[] | null = null
+
+/** Words before the engine's command; empty where this machine can't create the namespaces. */
+function pidNamespaceCommand(): string[] {
+  found ??= works() ? UNSHARE : []
+  return found
+}
+
+function works(): boolean {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false
+  try {
+    const [program, ...args] = UNSHARE
+    execFileSync(program!, [...args, 'true'], { stdio: 'ignore', env: { PATH: '/usr/bin:/bin' } })
+    return true
+  } catch {
+    return false
   }
 }

@@ -1,9 +1,24 @@
 /** Lists or streams changed deployments (docs/api-rules.md#what-changes-of-deployments). */
+import { z } from 'zod'
 import { changesInput, type DeploymentsChange, listDeploymentChanges } from '../../../domain/change-feed/log.ts'
+import { uuid } from '../../../domain/parsing/fields.ts'
 import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import type { StreamDefinition } from '../framework/stream.ts'
-import { deploymentsChange } from '../responses/deployment-changes.ts'
+import { responseSchema } from '../responses/response-schema.ts'
+
+const deploymentsChange = responseSchema(
+  { id: 'DeploymentsChange' },
+  {
+    cursor: z.string().describe('Pass it as `after` to continue. In a stream it is the `id` of the event.'),
+    deployment_ids: z
+      .array(uuid)
+      .describe(
+        'The changed deployments, each listed once. A deployment that answers 404 is deleted. The list is empty if nothing has changed, and in the first answer to a call without `after`.',
+      ),
+  },
+  ({ deploymentIds }: DeploymentsChange) => ({ deploymentIds: [...deploymentIds] }),
+)
 
 const stream: StreamDefinition<DeploymentsChange> = {
   name: 'deployments change',

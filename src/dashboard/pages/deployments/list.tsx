@@ -2,15 +2,25 @@
  * A virtual list in the page's own scrolling: columns on wide screens, cards on narrow ones.
  * Arrow keys move between rows; Enter opens one.
  */
+
 import { Text, UnstyledButton } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'
+import { useNavigate, useParams } from '@tanstack/react-router'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type ComponentType, type KeyboardEvent, memo, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import {
+  type ComponentType,
+  type KeyboardEvent,
+  type MouseEvent,
+  memo,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
 import { Changed, hasRollout, Rollout, Serving, Source, Tags, Why } from './cells.tsx'
-import { DeploymentLink } from './deployment-link.tsx'
 import classes from './deployments.module.css'
-import { ReasonTooltip } from './reason-tooltip.tsx'
+import { ReasonTooltip, whyId } from './reason-tooltip.tsx'
 import type { Pages, Row, Rows } from './row-pages.ts'
 import type { Sort, View } from './search.ts'
 
@@ -218,4 +228,26 @@ function focusRow(
     show(index)
     requestAnimationFrame(() => focusRow(body, index, show, tries - 1))
   }
+}
+
+function DeploymentLink({ row: { id, name, whyNotLive } }: { row: Row }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const navigate = useNavigate()
+  const open = (event: MouseEvent) => {
+    // the browser handles new tabs and windows
+    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    void navigate({ to: '/w/$ws/deployments/$id', params: { ws, id } })
+  }
+  return (
+    <a
+      href={`/w/${ws}/deployments/${id}`}
+      onClick={open}
+      className={classes.name}
+      title={name}
+      aria-describedby={whyNotLive ? whyId(id) : undefined}
+    >
+      {name}
+    </a>
+  )
 }

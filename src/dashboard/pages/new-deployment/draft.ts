@@ -1,6 +1,4 @@
 /** The form's values, and the API input made from them. */
-
-import type { UseFormReturnType } from '@mantine/form'
 import type { graphql } from '../../api/graphql.ts'
 
 type Input = ReturnType<typeof graphql.scalar<'CreateDeploymentInput'>>
@@ -30,11 +28,6 @@ export const EMPTY_DRAFT = {
   secrets: [] as { name: string; value: string }[],
 }
 export type Draft = typeof EMPTY_DRAFT
-
-/** The props of each part of the form. */
-export interface PartProps {
-  form: UseFormReturnType<Draft>
-}
 
 /** Suggests a name from an image, repository or path: `registry.example.com/acme/agent:1` → `agent`. */
 export const suggestName = (text: string): string =>

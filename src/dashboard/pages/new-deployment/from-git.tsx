@@ -3,7 +3,8 @@ import { Autocomplete, Checkbox, Stack, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { type PartProps, suggestName } from './draft.ts'
+import { suggestName } from './draft.ts'
+import type { PartProps } from './more-fields.tsx'
 import { Field } from './more-fields.tsx'
 
 const repositoriesQuery = graphql(`

@@ -4,7 +4,8 @@ import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
 import { useMe } from '../../components/me.ts'
-import { type PartProps, suggestName } from './draft.ts'
+import { suggestName } from './draft.ts'
+import type { PartProps } from './more-fields.tsx'
 import { Field } from './more-fields.tsx'
 
 const listenersQuery = graphql(`

@@ -13,7 +13,13 @@ import {
 } from '@mantine/core'
 import '@mantine/core/styles/NumberInput.css'
 import { IconPlus, IconTrash } from '@tabler/icons-react'
-import type { PartProps } from './draft.ts'
+import type { Fields } from '../../components/dialog-form.tsx'
+import type { Draft } from './draft.ts'
+
+/** The props of each part of the form. */
+export interface PartProps {
+  form: Fields<Draft>
+}
 
 /** A name, path or command: nothing that a browser completes or corrects. */
 export const Field = (props: TextInputProps) => <TextInput autoComplete="off" spellCheck={false} {...props} />
