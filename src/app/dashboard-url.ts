@@ -1,10 +1,9 @@
-import type { ReadCore } from '../domain/transaction/context.ts'
 /**
  * Creates a URL that opens the dashboard signed in, for people with a shell on the server's machine. Its code is in the
  * fragment, which is never sent or logged. It works once, for 10 minutes, and is only shown on a terminal or on request.
  */
-
 import { issueSessionCode } from '../domain/sessions/open.ts'
+import type { ReadCore } from '../domain/transaction/context.ts'
 
 const CODE_TTL_SECONDS = 600
 

@@ -1,5 +1,4 @@
 /** Formats an error that ends a process: one line for operator mistakes, with the stack for bugs. */
-
 import { StuckError } from '../dataplane/worker/stop-step.ts'
 import { DomainError } from '../domain/errors/errors.ts'
 import { ConfigError } from '../platform/config/config.ts'

@@ -1,5 +1,4 @@
 /** Gets credentials for a deployment's repository: a token of its integration, valid for an hour at most. */
-
 import type { GitCredentials } from '../dataplane/build/source-access.ts'
 import { StepFailure } from '../dataplane/output/step-failure.ts'
 import { ProviderUnavailableError } from '../domain/ports/git-provider.ts'

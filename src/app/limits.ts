@@ -1,5 +1,4 @@
 /** Creates all limits of a server from its settings. */
-
 import { matcher } from '../api/limits/address-limits.ts'
 import { Admission } from '../api/limits/admission.ts'
 import { TokenBuckets } from '../api/limits/token-buckets.ts'

@@ -2,7 +2,6 @@
  * Gives builds access to sources (dataplane/build/source-access.ts): builds on this machine, and builders through their
  * server.
  */
-
 import type { Readable } from 'node:stream'
 import type { ImageCredentials, SourceAccess } from '../dataplane/build/source-access.ts'
 import { StepFailure } from '../dataplane/output/step-failure.ts'

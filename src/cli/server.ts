@@ -1,5 +1,4 @@
 /** `server stop`: stops the servers of this DATA_DIR, and with `--agents` their agents; needs no database. `migrate`: applies migrations. */
-
 import { stopAgents, stopServers } from '../app/stop-server.ts'
 import { readConfig } from '../platform/config/config.ts'
 import { withCore } from './core.ts'

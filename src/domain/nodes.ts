@@ -1,6 +1,4 @@
-import type { ReadContext, RequestContext } from './transaction/context.ts'
 /** Finds and reads resources of any type by id, limited to the tenant. */
-
 import { keys } from './keys/key.ts'
 import { hasListeners } from './listeners/read.ts'
 import { providers } from './oauth/provider-access.ts'
@@ -11,6 +9,7 @@ import { readOwnRows } from './query-engine/reading.ts'
 import { sessions } from './sessions/session.ts'
 import { integrations } from './sources/integrations/integrations.ts'
 import { requireRole } from './transaction/access.ts'
+import type { ReadContext, RequestContext } from './transaction/context.ts'
 import type { Selection } from './transaction/once.ts'
 import { type Resource, resource } from './transaction/resource.ts'
 import { workspaces } from './workspaces.ts'

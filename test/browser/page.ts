@@ -2,7 +2,6 @@
  * `test` with a page: each has a separate context (cookies, storage) and is watched from its first address. After the
  * test there must be no fault (guards.ts), including axe-core's findings on the final page.
  */
-
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { test as base, expect, inject } from 'vitest'

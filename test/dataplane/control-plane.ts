@@ -1,5 +1,4 @@
 /** A scripted control plane for one deployment: sends the test's assignments and records the calls. */
-
 import { ClaimLostError } from '../../src/domain/errors/errors.ts'
 import type {
   Assignment,

@@ -1,5 +1,4 @@
 /** Counts the SQL statements of frequent verbs exactly. A change that adds a statement must change these numbers. */
-
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'

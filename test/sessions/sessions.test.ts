@@ -1,5 +1,4 @@
 /** Sessions (docs/api-rules.md#sessions): two halves, only for the server's own pages, with the rights and lifetime of a key. */
-
 import { beforeAll, describe, expect, test } from 'vitest'
 import { issueSessionCode } from '../../src/domain/sessions/open.ts'
 import { newKey, testApp, useApp } from '../support/app.ts'

@@ -1,5 +1,4 @@
 /** Writes lines into the log of a revision, like a holder's call but without a claim. */
-
 import { appendLinesSql, LOG_CHANNEL, type RevisionLogLine } from '../../src/domain/logs/append.ts'
 import type { Core } from '../../src/domain/transaction/context.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'

@@ -1,5 +1,4 @@
 /** Runs one call to the provider with a timeout, and converts its failures into messages for people, without secrets. */
-
 import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
 import { AbortScope } from '../../platform/async/time-limit.ts'
 import type { Log } from '../../platform/log/log.ts'

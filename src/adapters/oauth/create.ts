@@ -1,5 +1,4 @@
 /** Opens the OAuth client and the organization's login. The first call loads their packages, because most servers and commands make none. */
-
 import type { Login } from '../../domain/ports/login.ts'
 import type { OAuthClient } from '../../domain/ports/oauth-client.ts'
 import type { Config } from '../../platform/config/config.ts'

@@ -2,7 +2,6 @@
  * The guarded fetch for providers and MCP servers: no private networks, limits on size and time, no repeated requests
  * (README.md).
  */
-
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { Client, type Dispatcher } from 'undici'

@@ -1,5 +1,4 @@
 /** Reads the response of a token endpoint and the account that it names. Known providers deviate from the standard (RFC 6749, 5.1 and 5.2). */
-
 import { decodeJwt } from 'jose'
 import { type AuthorizationServer, type Client, processGenericTokenEndpointResponse } from 'oauth4webapi'
 import { type Account, OAuthFailure, type TokenSet } from '../../domain/ports/oauth-client.ts'

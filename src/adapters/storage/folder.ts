@@ -2,7 +2,6 @@
  * Stores uploaded tarballs in a local folder. Each object has a checksum file, written last: an object without one is
  * incomplete. Clients upload to our server, by a URL signed with the key ring.
  */
-
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,12 +1,11 @@
-import type { ReadCore, Tenant } from '../../domain/transaction/context.ts'
 /**
  * Looks up an API key or session with one statement and caches the result for seconds. A revocation takes effect immediately
  * on its server and by NOTIFY on others. After a lost NOTIFY the TTL is the longest delay.
  */
-
 import { identifyKey } from '../../domain/keys/identity.ts'
 import { identifySession } from '../../domain/sessions/identity.ts'
 import type { Actor, Credential } from '../../domain/transaction/access.ts'
+import type { ReadCore, Tenant } from '../../domain/transaction/context.ts'
 import { type Found, LookupCache } from './lookup-cache.ts'
 
 /**

@@ -2,7 +2,6 @@
  * Opens sessions with an API key or a code. A wrong guess counts against the address, a valid key against its own budget.
  * rest/sign-in.ts has the route.
  */
-
 import type { IncomingHttpHeaders } from 'node:http'
 import { hashToken } from '../../domain/crypto/random-token.ts'
 import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors.ts'

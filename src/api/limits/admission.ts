@@ -2,7 +2,6 @@
  * Admits or refuses calls: rate and concurrency per API key over all transports, a rate per address for unknown keys, and
  * the concurrency of heavy documents and opening streams. State is in memory, for this server only. See README.md.
  */
-
 import { KeyedSemaphore, type Release } from '../../domain/concurrency/keyed-semaphore.ts'
 import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import type { Actor } from '../../domain/transaction/access.ts'

@@ -1,10 +1,9 @@
-import type { ReadContext } from '../../domain/transaction/context.ts'
 /**
  * Follows all logs of one kind for this server's streams and watchers. Each acquired log is read once, from the end of
  * the previous read, after a NOTIFY or a poll.
  */
-
 import { takeSlot } from '../../domain/concurrency/concurrency-limit.ts'
+import type { ReadContext } from '../../domain/transaction/context.ts'
 import { createSingleflight } from '../../platform/async/batcher.ts'
 import type { Log } from '../../platform/log/log.ts'
 import type { Outlet, Rendering } from './frames.ts'

@@ -2,7 +2,6 @@
  * Detects the end of followed logs: a build has ended, a deployment is gone. Events trigger a check. A slow poll
  * covers ends without an event (a worker stopped, an event was missed), in one statement for all logs.
  */
-
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import { type LogName, type LogState, readLogStates } from '../../domain/logs/follow.ts'
 import type { Db } from '../../domain/transaction/context.ts'

@@ -1,5 +1,4 @@
 /** The kinds of logs that the relay delivers: events, changed deployments, and log lines. */
-
 import { DEPLOYMENTS_CHANNEL } from '../../domain/change-feed/announce.ts'
 import {
   type ChangeScope,

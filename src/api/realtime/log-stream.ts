@@ -1,11 +1,10 @@
-import type { ReadContext } from '../../domain/transaction/context.ts'
 /**
  * Follows the log of a revision or a deployment (docs/deployments.md#logs): its lines from a starting point on, each
  * once, in order. The topic is acquired before the log's end is read, so no line in between is missed.
  */
-
 import { type FollowedLog, findBeginning, logKeyOf, readLogStates } from '../../domain/logs/follow.ts'
 import { type Line, matches } from '../../domain/logs/lines.ts'
+import type { ReadContext } from '../../domain/transaction/context.ts'
 import type { LineScope } from './log-kinds.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'

@@ -1,5 +1,4 @@
 /** One subscriber of a stream: its position and its outlet. */
-
 import type { Batch, Ending, Outlet } from './frames.ts'
 import { type Beginning, StreamInterruptedError } from './stream.ts'
 

@@ -1,11 +1,10 @@
-import type { ReadContext, RequestContext } from '../../domain/transaction/context.ts'
 /**
  * Caches answers per version of their workspace (docs/decisions/0029-response-cache.md). A version check precedes every
  * reuse, so a caller never gets an answer from before a write that it knows of. See README.md.
  */
-
 import { isSameVersion, readCacheVersion, withoutLastSeen } from '../../domain/change-feed/version.ts'
 import { type Actor, seesValues } from '../../domain/transaction/access.ts'
+import type { ReadContext, RequestContext } from '../../domain/transaction/context.ts'
 import { CacheEntries } from './cache-entries.ts'
 
 export interface FreshResponse<T> {

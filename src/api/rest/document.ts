@@ -2,7 +2,6 @@
  * The OpenAPI 3.1 document at /openapi.json and its page at /docs. It is made from the operations and from the zod schemas that
  * the verbs parse with. Both need no credential. The page loads nothing from other hosts.
  */
-
 import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'

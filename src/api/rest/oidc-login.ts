@@ -2,7 +2,6 @@
  * OIDC login of a browser: to the provider and back (docs/api-rules.md#sessions). Needs no credential and answers only redirects.
  * The browser always ends on the sign-in page, with a code or an error code in the fragment.
  */
-
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { randomToken } from '../../domain/crypto/random-token.ts'
 import { DomainError } from '../../domain/errors/errors.ts'

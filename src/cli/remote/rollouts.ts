@@ -1,5 +1,4 @@
 /** `status`, `wait`, `rollback`: shows a deployment, waits for its rollout, and redeploys an earlier revision. */
-
 import type { Client, Deployment } from '../../client/index.ts'
 import { remoteCommand } from './call.ts'
 import { followRevision, WAIT_HELP, WAIT_OPTIONS } from './follow.ts'

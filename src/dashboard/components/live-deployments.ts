@@ -2,7 +2,6 @@
  * Live deployment changes (docs/api-rules.md#what-changes-of-deployments): the shell's one subscription writes
  * `LiveDeployment` fields to the cache. Pages use `watchDeployments` to reload the rest, such as a list's members.
  */
-
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { actorFragment } from './actor.ts'
 

@@ -2,7 +2,6 @@
  * A state as a label and a colour; a pulse marks running work. The label alone says everything.
  * Plain elements, not Mantine's: a list scrolls through hundreds of badges.
  */
-
 import { stateOf, type Tone } from './labels.ts'
 import classes from './status-badge.module.css'
 

@@ -1,5 +1,4 @@
 /** Makes the plan of a loaded source, before any of its code has run. */
-
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
 import { HEALTH_PATH_SECRET, healthPathOf } from '../../domain/values/health-path.ts'
 import { StepFailure } from '../output/step-failure.ts'

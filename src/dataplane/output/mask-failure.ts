@@ -1,5 +1,4 @@
 /** Masks secrets in failures' messages, which contain output and commands, and logs the reason as the last line. */
-
 import type { LogType } from '../../domain/protocol/protocol.ts'
 import type { RevisionLog } from '../runtimes/runtime.ts'
 import { type Mask, shortSecretsWarning } from './mask.ts'

@@ -1,7 +1,6 @@
 /**
  * The BUILD step on this machine: gives a build its folder, account and process groups.
  */
-
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'

@@ -2,7 +2,6 @@
  * Interface of a runtime, where deployments run: this machine (process/) or a cluster (kubernetes/).
  * Every call is idempotent and may follow a crash at any point.
  */
-
 import type {
   BuildPlanReport,
   Claim,

@@ -2,7 +2,6 @@
  * Records how a build ended, as its builder reports under its token. It shares the rules of a holder's report
  * (claims/complete.ts) and wakes the holder for the next step.
  */
-
 import { loadedAggregate } from '../claims/claim-state.ts'
 import { recordReport } from '../claims/complete.ts'
 import { rejectIfAny, type Violation } from '../errors/errors.ts'

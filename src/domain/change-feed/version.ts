@@ -2,7 +2,6 @@
  * The cache version of a workspace, which triggers raise when visible data changes (README.md).
  * Its text is `n:heard`; `heard` grows instead of `n` when only the last call of a listener changed.
  */
-
 import { Prisma } from '../../generated/prisma/client.ts'
 import { type Batch, createBatcher, createSingleflight, type Singleflight } from '../../platform/async/batcher.ts'
 import type { Core, Statement } from '../transaction/context.ts'

@@ -1,5 +1,4 @@
 /** Computes a holder's assignment (README.md): the revision to serve, the next step, taken on its behalf, and the artifacts to keep. */
-
 import type { Step as StepRow } from '../../generated/prisma/client.ts'
 import { StepKind } from '../../generated/prisma/enums.ts'
 import { WORK_COLUMNS } from '../protocol/answers.ts'

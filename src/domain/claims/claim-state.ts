@@ -1,5 +1,4 @@
 /** Reads all that a holder's call needs about its deployments, in one statement under their locks. */
-
 import type { KeyRing } from '../crypto/keyring.ts'
 import { LISTENER_JSON, listenerOf, type Times, timeOf } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, toChange } from '../repositories/locks.ts'

@@ -1,9 +1,8 @@
-import { isBuilders, type ReadCore, type Tx, transaction, type WriteCore } from '../transaction/context.ts'
 /** Runs work for many claims in one transaction with a fixed number of statements (README.md). */
-
 import { databaseFailure } from '../errors/database-error.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../repositories/locks.ts'
+import { isBuilders, type ReadCore, type Tx, transaction, type WriteCore } from '../transaction/context.ts'
 import { type ClaimState, readClaimStates, type StateRequest } from './claim-state.ts'
 
 export interface ClaimWork<Item extends HeldClaim, Answer> {

@@ -1,11 +1,10 @@
-import type { Core, WriteCore } from '../transaction/context.ts'
 /** Appends log lines under a claim: those that a worker sends, and output that agents wrote while no server ran. */
-
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError, NotFoundError } from '../errors/errors.ts'
 import { appendLinesSql, linesAppended } from '../logs/append.ts'
 import type { LogsRequest, OutputRequest } from '../protocol/protocol.ts'
 import { isHeldUnder, type Scope } from '../repositories/lease.ts'
+import type { Core, WriteCore } from '../transaction/context.ts'
 import { returningLostTry } from './liveness.ts'
 
 /**

@@ -1,6 +1,4 @@
-import type { ReadContext } from '../transaction/context.ts'
 /** Reads everything about a revision that is not in its row. GraphQL has the same values as single fields. */
-
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { NotFoundError } from '../errors/errors.ts'
@@ -13,6 +11,7 @@ import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } fro
 import { readWhyNotRedeployable } from '../rollouts/redeploy.ts'
 import { fingerprintsOf, type SecretFingerprint } from '../secrets/secret-set.ts'
 import { requireRole } from '../transaction/access.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import { type BuildPlanReport, knownBuildPlan } from '../values/build-plan.ts'
 import type { EffectiveSpec } from '../values/resource-spec.ts'
 import { revisionPath, type SecretReference } from '../values/shapes.ts'

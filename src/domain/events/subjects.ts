@@ -1,8 +1,7 @@
-import type { ReadContext } from '../transaction/context.ts'
 /** Finds the names of the resources that a list of events is about, in one statement. */
-
 import { uuid } from '../parsing/fields.ts'
 import { requireRole } from '../transaction/access.ts'
+import type { ReadContext } from '../transaction/context.ts'
 import type { StoredEvent } from './read.ts'
 
 /** `<resource> <id>`; null: the subject has no name. */

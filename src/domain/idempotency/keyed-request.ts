@@ -1,9 +1,8 @@
-import type { ReadContext, WriteContext } from '../transaction/context.ts'
 /** A request with an Idempotency-Key (docs/api-rules.md#retries): each write happens once. README.md has the checks. */
-
 import type { KeyRing } from '../crypto/keyring.ts'
 import { DomainError, ValidationError, type Violation } from '../errors/errors.ts'
 import type { RawInput } from '../parsing/parse.ts'
+import type { ReadContext, WriteContext } from '../transaction/context.ts'
 import { type Entry, type Guard, type Idempotency, Repeated } from '../transaction/idempotency.ts'
 import { type CallerKey, findEntries, insertEntry, lockEntries, lockName, type StoredEntry } from './entries.ts'
 import { fingerprint, matchesFingerprint } from './fingerprint.ts'

@@ -1,10 +1,9 @@
-import type { ReadContext, Tx } from '../transaction/context.ts'
 /** API keys: their text and hash, the rows that a caller may see, and the insert for the API, the bootstrap and the command line. */
-
 import type { ApiKey, Prisma } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
 import { hashToken, randomToken } from '../crypto/random-token.ts'
 import { RANKED_ROLES, requireRole } from '../transaction/access.ts'
+import type { ReadContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
 import type { ActorRef } from '../values/event-types.ts'
 

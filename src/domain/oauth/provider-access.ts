@@ -1,6 +1,4 @@
-import type { Core, ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 /** An OAuth provider: reads and lock, credentials, redirect URI, published endpoints, and advice about its errors. */
-
 import { z } from 'zod'
 import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import { seal, unseal } from '../crypto/encrypted-value.ts'
@@ -10,6 +8,7 @@ import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import type { ProviderAccess, PublishedEndpoints } from '../ports/oauth-client.ts'
 import { toDelete } from '../repositories/locks.ts'
+import type { Core, ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
 import { type AuthMethod, type ProviderType, providerPath } from '../values/oauth-provider.ts'
 

@@ -1,5 +1,4 @@
 /** Appends the events of a transaction to the event log, numbered in commit order and without gaps (README.md). */
-
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Query } from '../sql/statements.ts'
 import { type ActorRef, COMMAND_LINE_SUBJECT, type EventType, SYSTEM } from '../values/event-types.ts'

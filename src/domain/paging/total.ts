@@ -1,5 +1,4 @@
 /** Counts rows up to a limit; above it returns the estimate from Postgres' statistics (docs/api-rules.md#paging). */
-
 import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'
 

@@ -1,8 +1,7 @@
-import type { ReadContext } from '../transaction/context.ts'
 /** Reads queue positions of waiting revisions. */
-
 import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from '../query-engine/reading.ts'
 import { requireRole } from '../transaction/access.ts'
+import type { ReadContext } from '../transaction/context.ts'
 
 /**
  * Positions in the queue of the same listener, or of the built-in workers, which serve all workspaces; 1 is the

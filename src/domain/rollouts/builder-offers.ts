@@ -1,11 +1,10 @@
-import type { ReadCore, Tx } from '../transaction/context.ts'
 /** Which builders a deployment has, and the offers of its BUILD steps to them. */
-
 import type { Step } from '../../generated/prisma/client.ts'
 import { notifyHolder } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { explainWait } from '../revisions/transition.ts'
+import type { ReadCore, Tx } from '../transaction/context.ts'
 import { type BuilderFacts, type Explanation, explain } from '../values/explanation.ts'
 import { isOpen } from '../values/lifecycle.ts'
 import { wakeBuilders } from './steps.ts'

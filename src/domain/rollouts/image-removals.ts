@@ -1,12 +1,10 @@
-import type { Core, ReadCore, Tx } from '../transaction/context.ts'
 /**
  * Removes the images of torn-down deployments a second time. A builder's push token outlives the teardown, so each
  * repository is emptied again after the last token expires. Any server may do this, any number of times.
  */
-
 import { repositoryOf } from '../ports/registry.ts'
-import type { LockedDeployment } from '../repositories/locks.ts'
-import { toDeleteOrSkip } from '../repositories/locks.ts'
+import { type LockedDeployment, toDeleteOrSkip } from '../repositories/locks.ts'
+import type { Core, ReadCore, Tx } from '../transaction/context.ts'
 
 const MAX_PER_ROUND = 20
 /** Also the time after which another server takes over a removal whose server died. */

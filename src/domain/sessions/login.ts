@@ -1,12 +1,11 @@
-import type { Core, ReadCore } from '../transaction/context.ts'
 /** A login at the organization's provider: begins with a URL and a sealed state, ends with the code that opens a session. */
-
 import { seal, unseal } from '../crypto/encrypted-value.ts'
 import { randomToken } from '../crypto/random-token.ts'
 import { findTenancy } from '../keys/identity.ts'
 import { personName, readPerson } from '../keys/person-claims.ts'
 import type { LoginSecrets } from '../ports/login.ts'
 import { OAuthFailure } from '../ports/oauth-client.ts'
+import type { Core, ReadCore } from '../transaction/context.ts'
 import { issueSessionCode } from './open.ts'
 
 const LOGIN_ERRORS = {

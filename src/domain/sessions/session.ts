@@ -1,11 +1,3 @@
-import {
-  type Db,
-  type ReadContext,
-  type RequestContext,
-  type Statement,
-  type Tx,
-  transaction,
-} from '../transaction/context.ts'
 /** Sessions as the API shows them, their list and their end. A session of a key has the key's rights and expiry (README.md). */
 
 import { z } from 'zod'
@@ -18,6 +10,14 @@ import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
+import {
+  type Db,
+  type ReadContext,
+  type RequestContext,
+  type Statement,
+  type Tx,
+  transaction,
+} from '../transaction/context.ts'
 import { writeVerb } from '../transaction/once.ts'
 import { resource } from '../transaction/resource.ts'
 import type { ActorRef, EventActor } from '../values/event-types.ts'

@@ -1,5 +1,4 @@
 /** Tokens of the container registry: push tokens for deployments, and the registry's token endpoint. */
-
 import { z } from 'zod'
 import { ConflictError, DomainError, NotFoundError, UnauthenticatedError } from '../errors/errors.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'

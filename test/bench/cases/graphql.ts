@@ -1,5 +1,4 @@
 /** Reads over GraphQL, with the same document for all servers as far as their schemas allow. */
-
 import type { Asked } from '../load/orders.ts'
 import { type Comparison, compare } from '../measure/compare.ts'
 import { comparisonTable } from '../measure/report.ts'

@@ -1,5 +1,4 @@
 /** Cases that start separate servers. */
-
 import type { How } from '../measure/compare.ts'
 import { agentAttacks } from '../others/agents.ts'
 import { createsBesideManyFiles } from '../others/creates.ts'

@@ -1,5 +1,4 @@
 /** The two compared servers on one Postgres: ours as `npm start` runs it, and a stock graphql-yoga. */
-
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,4 @@
 /** The schema's enums. Values are spelled as in REST. */
-
 import { CATALOGUE, type ErrorCode } from '../../../domain/errors/errors.ts'
 import { LISTENER_STATUSES } from '../../../domain/listeners/read.ts'
 import { COMPUTE_TYPES } from '../../../domain/listeners/schemas.ts'

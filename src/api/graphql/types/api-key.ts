@@ -1,5 +1,4 @@
 /** API keys: admins list, create, change and revoke them. */
-
 import { DomainError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { type KeyView, keys } from '../../../domain/keys/key.ts'
 import {

@@ -1,5 +1,4 @@
 /** The type Deployment and the query for one deployment. deployment-list.ts and deployment-mutations.ts have the rest. */
-
 import { CONDITION_FIELDS, conditionOf } from '../../../domain/deployment-status/condition.ts'
 import { deploymentValidUntil, EXPIRY_FIELDS } from '../../../domain/deployment-status/expiry.ts'
 import {

@@ -1,5 +1,4 @@
 /** Events: what happened to deployments and revisions, in the order of the workspace's log. */
-
 import { eventCursor } from '../../../domain/events/cursor.ts'
 import {
   countEvents,

@@ -1,5 +1,4 @@
 /** Git integrations, their repositories and mutations (docs/sources.md#git-providers): the source of `integrationId` and `repoUrl`. */
-
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { startInstallation } from '../../../domain/sources/integrations/installation.ts'
 import { listIntegrations, removeInput, removeIntegration } from '../../../domain/sources/integrations/integrations.ts'

@@ -1,5 +1,4 @@
 /** `me`: the caller with rights, workspace and organization; and `viewer`, its older form. */
-
 import { ownKey } from '../../../domain/keys/key.ts'
 import { readNodes } from '../../../domain/nodes.ts'
 import { currentSession } from '../../../domain/sessions/session.ts'

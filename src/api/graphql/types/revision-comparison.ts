@@ -1,5 +1,4 @@
 /** `compareRevisions`: the differences between two revisions of a deployment. */
-
 import { camel } from '../../../domain/parsing/naming.ts'
 import type { Difference, NameDifferences } from '../../../domain/revision-diff/compare.ts'
 import { compareAnyRevisions, type RevisionComparison } from '../../../domain/revision-diff/compare-revisions.ts'

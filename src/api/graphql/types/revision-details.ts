@@ -1,5 +1,4 @@
 /** Details of a revision that are not in its row: each is read for all revisions of a list together. */
-
 import { readQueuePositions } from '../../../domain/revisions/queue-position.ts'
 import { knownRuntimeConfig, RUNTIME_CONFIG_FIELDS } from '../../../domain/revisions/runtime-config.ts'
 import {

@@ -1,5 +1,4 @@
 /** `revisionStatusChanged`: status changes of revisions, in order and exactly once (docs/api-rules.md#graphql). */
-
 import type { Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import { type RevisionStatusEvent, streamRevisionStatus } from '../../realtime/status-stream.ts'
 import { loadRow } from '../builder/batch.ts'

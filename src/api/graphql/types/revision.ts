@@ -1,5 +1,4 @@
 /** Revisions: versions of a deployment, each made from one source. deployment-mutations.ts has the mutations. */
-
 import { readAnyRevision } from '../../../domain/revisions/read.ts'
 import { rolloutStartedAt } from '../../../domain/revisions/step-history.ts'
 import type { EventActor } from '../../../domain/values/event-types.ts'

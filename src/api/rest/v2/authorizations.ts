@@ -1,5 +1,4 @@
 /** Operations on OAuth authorizations (docs/oauth.md#rules). */
-
 import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
 import {
   authenticateInput,

@@ -1,6 +1,4 @@
-import type { ReadContext } from '../../../domain/transaction/context.ts'
 /** Operations on deployments (docs/api-rules.md#paging, docs/deployments.md#deployments). */
-
 import { deploymentValidUntil, earliest } from '../../../domain/deployment-status/expiry.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
@@ -19,6 +17,7 @@ import {
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
 import { seesValues } from '../../../domain/transaction/access.ts'
+import type { ReadContext } from '../../../domain/transaction/context.ts'
 import { cacheable } from '../framework/cached-responses.ts'
 import { handledBy, noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { bulkDeletion, deployment, deploymentList } from '../responses/deployment.ts'

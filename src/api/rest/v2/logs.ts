@@ -1,5 +1,4 @@
 /** Reads or streams logs of revisions and deployments (docs/deployments.md#logs). */
-
 import { type FollowCall, type FollowedLog, followDeploymentLogs, followLogs } from '../../../domain/logs/follow.ts'
 import type { Line } from '../../../domain/logs/lines.ts'
 import {

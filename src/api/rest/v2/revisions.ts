@@ -1,5 +1,4 @@
 /** Operations on revisions (docs/api-rules.md#paging, docs/deployments.md#revisions-and-rollouts). */
-
 import { readWritten, readWrittenRevision } from '../../../domain/deployments/read-after-write.ts'
 import { getRevisionDetails, revisionDetailsInput } from '../../../domain/deployments/revision-details.ts'
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'

@@ -1,5 +1,4 @@
 /** Operations on secrets of a deployment by name (docs/deployments.md#secrets). */
-
 import { z } from 'zod'
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import {

@@ -1,5 +1,4 @@
 /** Operations on workspaces (docs/api-rules.md#who-is-calling). */
-
 import { z } from 'zod'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { createInput, createWorkspace } from '../../../domain/workspaces.ts'

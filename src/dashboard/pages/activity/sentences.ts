@@ -1,5 +1,4 @@
 /** The verb of an event: "ci *changed the resources of* support-agent". Unknown types are shown unchanged. */
-
 import { DECIDING_ACTOR_KINDS } from './actor-kinds.ts'
 import type { EventData } from './event.ts'
 

@@ -2,7 +2,6 @@
  * A virtual list in the page's own scrolling: columns on wide screens, cards on narrow ones.
  * Arrow keys move between rows; Enter opens one.
  */
-
 import { Text, UnstyledButton } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'

@@ -1,5 +1,4 @@
 /** Fencing: each object has the token of its last writer, and a write needs a version with an equal or older token. */
-
 import { LeaseOverError, StaleError } from '../api-server/errors.ts'
 import { ANNOTATION_TOKEN } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'

@@ -2,7 +2,6 @@
  * Deletes all objects of a deployment and waits until they are gone. Repeatable.
  * The database's Secret is deleted last: its fencing token decides which holder may write.
  */
-
 import type { V1Pod } from '@kubernetes/client-node'
 import type { Notifier } from '../../../platform/async/notifier.ts'
 import { backoff } from '../../../platform/async/retry.ts'

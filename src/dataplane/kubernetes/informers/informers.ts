@@ -1,5 +1,4 @@
 /** Informers: one reflector per kind and namespace, shared by all deployments. Optional kinds delay no start. */
-
 import type { Logger } from 'pino'
 import { AbortScope } from '../../../platform/async/time-limit.ts'
 import { KINDS, type Kind } from '../api-server/kinds.ts'

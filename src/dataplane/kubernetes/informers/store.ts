@@ -1,5 +1,4 @@
 /** The informers' store: last observed objects by deployment. Only reflectors write it, so no object gets older. */
-
 import type { Api } from '../api-server/api.ts'
 import { ENDPOINTS, type Kind, type ObjectRef } from '../api-server/kinds.ts'
 import type { ClusterTimes } from '../api-server/retry.ts'

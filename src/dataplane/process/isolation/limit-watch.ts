@@ -2,7 +2,6 @@
  * Watches one running agent: its control group, or its processes, and its folders. Checks often at first and near a
  * limit, else every ten seconds, or less often if a check is expensive.
  */
-
 import { signalProcesses } from '../processes/process-tags.mjs'
 import type { ControlGroup, Counts } from './control-group.ts'
 import {

@@ -1,5 +1,4 @@
 /** Makes the plan that a supervisor needs to start a revision's agent at any time without a server. */
-
 import path from 'node:path'
 import type { EffectiveSpec, RevisionWork } from '../../../domain/protocol/protocol.ts'
 import { DEFAULT_HEALTH_PATH, healthPathOf } from '../../../domain/values/health-path.ts'

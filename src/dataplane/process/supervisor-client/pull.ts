@@ -1,5 +1,4 @@
 /** Pulls an image onto this machine and explains a failed pull. */
-
 import { parseImageReference } from '../../../domain/values/image-reference.ts'
 import { type OnLine, OutputTail } from '../../output/lines.ts'
 import { createMask } from '../../output/mask.ts'

@@ -2,7 +2,6 @@
  * Finds or starts the supervisor of one deployment and connects to it under the claim's token.
  * Raises a token that is too low while the lease is valid: the database was restored from a backup.
  */
-
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { sleep } from '../../../platform/async/retry.ts'

@@ -1,10 +1,9 @@
-import { OAUTH_CHANNEL, type ReadCore } from '../../transaction/context.ts'
 /** Consumes the `state` of a callback, describes the outcome for people, and stores failures for the caller that waits. */
-
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { hashToken } from '../../crypto/random-token.ts'
 import { ConflictError, DomainError, ForbiddenError } from '../../errors/errors.ts'
 import { OAuthFailure } from '../../ports/oauth-client.ts'
+import { OAUTH_CHANNEL, type ReadCore } from '../../transaction/context.ts'
 import { adminHint } from '../provider-access.ts'
 import type { SavedToken } from '../tokens/save.ts'
 import { EXCHANGE_SECONDS, SERVER_STOPPED } from './authorization.ts'

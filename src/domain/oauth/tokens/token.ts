@@ -1,6 +1,4 @@
-import { type ReadContext, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 /** A stored token: tenant boundary, encrypted content, status, the caller's list, and the PATCH of label and default. */
-
 import { z } from 'zod'
 import type { OAuthToken, Prisma } from '../../../generated/prisma/client.ts'
 import { seal, unseal } from '../../crypto/encrypted-value.ts'
@@ -11,6 +9,7 @@ import { optional, printable, queryText } from '../../parsing/fields.ts'
 import { parse, type RawInput, violation } from '../../parsing/parse.ts'
 import { toChange } from '../../repositories/locks.ts'
 import { actorOf, requireRole } from '../../transaction/access.ts'
+import { type ReadContext, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { writeVerb } from '../../transaction/once.ts'
 import { resource } from '../../transaction/resource.ts'
 import { tokenPath } from '../../values/oauth-provider.ts'

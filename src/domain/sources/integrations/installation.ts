@@ -1,6 +1,4 @@
-import { type Core, type ReadCore, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 /** Installs the app: starts at the provider's page, ends at its callback. The `state` identifies workspace and person (../README.md). */
-
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
 import { hashToken, randomToken } from '../../crypto/random-token.ts'
@@ -9,6 +7,7 @@ import { changedFields } from '../../parsing/changed-fields.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
 import type { GitProvider, ProviderInstallation } from '../../ports/git-provider.ts'
 import { requireRole } from '../../transaction/access.ts'
+import { type Core, type ReadCore, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { requireGitProvider } from './integrations.ts'
 
 /** Time that a person has to finish. */

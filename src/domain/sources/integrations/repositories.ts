@@ -1,5 +1,4 @@
 /** The repositories of an integration, for `repo_url` and `repo_ref` of a deployment (docs/sources.md#git-providers). */
-
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,10 +1,9 @@
-import { type Core, type ReadCore, type Tx, transaction, type WriteCore } from '../../transaction/context.ts'
 /** Handles webhook deliveries: pushes and changed installations. A delivery is only a hint, the provider's response decides. */
-
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
 import { lockThenRead } from '../../repositories/locks.ts'
 import { rollOut, toBuild } from '../../rollouts/rollout.ts'
+import { type Core, type ReadCore, type Tx, transaction, type WriteCore } from '../../transaction/context.ts'
 import { GIT_PROVIDER } from '../../values/event-types.ts'
 import { revisionColumns } from '../../values/revision-source.ts'
 import {
