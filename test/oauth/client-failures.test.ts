@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
-import { OAuthFailure, type ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
+import { clauseOf, OAuthFailure, type ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
 import { accessAt, cameBack, failureOf, idToken, tokensOf } from '../support/oauth-access.ts'
 import { type Disturbance, startOAuthServer } from '../support/oauth-server.ts'
 import { useOAuthServer } from './support.ts'
@@ -243,4 +243,8 @@ test('no failure contains a secret, not even in nested properties', async () => 
     const all = `${inspect(one, { depth: 20, showHidden: true })} ${JSON.stringify(one)} ${one.stack}`
     expect(all).not.toContain(canary)
   }
+})
+
+test('an error that is no answer of the provider is named without its message, which may contain a token', () => {
+  expect(clauseOf(new TypeError('Invalid URL: canary'))).toBe('could not be called (TypeError)')
 })

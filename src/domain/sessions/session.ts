@@ -1,5 +1,4 @@
 /** Sessions as the API shows them, their list and their end. A session of a key has the key's rights and expiry (README.md). */
-
 import { z } from 'zod'
 import { type ApiKey, Prisma, type Session } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
