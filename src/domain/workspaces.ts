@@ -119,7 +119,7 @@ export async function bootstrap(core: WriteCore, key: FirstKey): Promise<Bootstr
     })
     if (made) return made
   }
-  if (key.text !== undefined && (await core.db.apiKey.count({ where: { hash: hashKey(key.text) } })) === 0)
+  if (key.text !== undefined && !(await isStoredKey(core.db, key.text)))
     core.log.warn({}, 'CONTROL_PLANE_API_KEY is ignored: this database already has other keys')
   return { generatedKey: null }
 }
@@ -127,6 +127,13 @@ export async function bootstrap(core: WriteCore, key: FirstKey): Promise<Bootstr
 async function isEmpty(sql: Sql): Promise<boolean> {
   const [{ empty }] = await sql.$queryRaw<[{ empty: boolean }]>`SELECT NOT EXISTS (SELECT FROM organizations) AS empty`
   return empty
+}
+
+/** SQL, because a call of a Prisma model loads the query compiler: 70 ms and 20 MB at each start. */
+async function isStoredKey(db: Db, text: string): Promise<boolean> {
+  const [{ stored }] = await db.$queryRaw<[{ stored: boolean }]>`
+    SELECT EXISTS (SELECT FROM api_keys WHERE hash = ${hashKey(text)}) AS stored`
+  return stored
 }
 
 async function createFirstOrganization(core: ReadCore, tx: Tx, key: FirstKey): Promise<Bootstrapped> {
