@@ -39,17 +39,22 @@ type Outcome<Data> = { ok: true; value: Success<Data> } | { ok: false; problem: 
 
 type Document<Data, Variables extends AnyVariables> = TypedDocumentNode<Data, Variables>
 
-/** The mutation, with the errors of its union in the selection. */
+/** A node of a document that selects fields. */
+interface Selecting {
+  selectionSet: { selections: readonly object[] }
+}
+
+/** The mutation, with the errors of its union in the selection. Its document begins with the operation, which has one field. */
 function withErrors<Data, Variables extends AnyVariables>(mutation: Document<Data, Variables>) {
   const errors = { kind: 'FragmentSpread', name: { kind: 'Name', value: 'Problem' } }
-  // biome-ignore lint/suspicious/noExplicitAny: nodes of a syntax tree
-  const [operation, ...fragments] = mutation.definitions as any[]
-  const [field] = operation.selectionSet.selections
+  const [operation, ...fragments] = mutation.definitions as unknown as [Selecting, ...object[]]
+  const [field] = operation.selectionSet.selections as [Selecting]
   const answer = { ...field.selectionSet, selections: [...field.selectionSet.selections, errors] }
   const selectionSet = { ...operation.selectionSet, selections: [{ ...field, selectionSet: answer }] }
   const definitions = [{ ...operation, selectionSet }, ...fragments, ...problemFragment.definitions]
   return { kind: 'Document', definitions } as unknown as Document<Data, Variables>
 }
+
 type Write<Data, Variables> = [write: (variables: Variables) => Promise<Outcome<Data>>, busy: boolean]
 
 /** Returns the write function and whether a write is running. The function never throws. */
