@@ -455,6 +455,11 @@ overBoth(app, (api) => {
       expect(await get(one.id)).toEqual(one)
     })
 
+    test('refuses a name that no provider can have, because the database can’t compare it', async () => {
+      for (const verb of ['getOAuthProvider', 'updateOAuthProvider', 'deleteOAuthProvider'] as const)
+        await api.refuses(verb, { provider_id: 'a\0' }, ['provider_id value_error'])
+    })
+
     test.each(['viewer', 'deployer'] as const)('lets a %s read them but change none', async (role) => {
       const { id } = await create()
       const how = { key: app.keys[role] }

@@ -9,6 +9,7 @@ import { parse, type RawInput } from '../parsing/parse.ts'
 import type { ProviderAccess, PublishedEndpoints } from '../ports/oauth-client.ts'
 import { toDelete } from '../repositories/locks.ts'
 import type { Core, ReadContext, RequestContext, Tx } from '../transaction/context.ts'
+import type { Selection } from '../transaction/once.ts'
 import { resource } from '../transaction/resource.ts'
 import { type AuthMethod, type ProviderType, providerPath } from '../values/oauth-provider.ts'
 
@@ -126,8 +127,11 @@ const WITHOUT_SECRET = { omit: { clientSecret: true } } as const
 
 export const getInput = z.object({ path: providerPath })
 
-export const getProvider = (ctx: RequestContext, raw: RawInput): Promise<ReadableProvider> =>
-  providers.get(ctx, () => parse(getInput, raw).path.provider_id, WITHOUT_SECRET)
+export const getProvider = (
+  ctx: RequestContext,
+  raw: RawInput,
+  query: Selection = WITHOUT_SECRET,
+): Promise<OAuthProvider> => providers.get(ctx, () => parse(getInput, raw).path.provider_id, query)
 
 export const listInput = z.object({})
 

@@ -2,7 +2,7 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { z } from 'zod'
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
-import { providers } from '../../../domain/oauth/provider-access.ts'
+import { getProvider, providers } from '../../../domain/oauth/provider-access.ts'
 import { discoverInput, discoverMcpProvider } from '../../../domain/oauth/providers/discover.ts'
 import {
   createInput,
@@ -81,7 +81,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One OAuth provider by its id or its providerId. NOT_FOUND if it does not exist.',
     args: { id: t.arg.id({ required: true }) },
-    resolve: (query, _root, { id }, ctx) => providers.get(ctx, () => id, query),
+    resolve: (query, _root, { id }, ctx) => getProvider(ctx, { path: { provider_id: id } }, query),
   }),
   oauthProviders: t.connection(
     {
