@@ -1,6 +1,12 @@
 /** Settings: a wrong value is one line that names the setting and the allowed values. */
-import { describe, expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { readBuilderSettings } from '../src/platform/config/builder-settings.ts'
 import { readConfig } from '../src/platform/config/config.ts'
+import { readListenerSettings } from '../src/platform/config/listener-settings.ts'
 import { SETTINGS } from '../src/platform/config/settings.ts'
 
 const KEY = `${'A'.repeat(43)}=`
@@ -11,6 +17,48 @@ test('without any setting, every default is valid', () => {
 
 test('an empty variable counts as unset', () => {
   expect(readConfig({ PORT: '', PUBLIC_URL: '' })).toEqual(readConfig({}))
+})
+
+describe('a setting from a file', () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-settings-'))
+  const holding = (text: string) => {
+    const file = path.join(folder, randomUUID())
+    fs.writeFileSync(file, text)
+    return file
+  }
+  afterAll(() => fs.rmSync(folder, { recursive: true }))
+
+  test('has the file’s text without the newline at its end', () => {
+    expect(readConfig({ SECRETS_KEYS_FILE: holding(`a:${KEY}\n`) }).SECRETS_KEYS).toBe(`a:${KEY}`)
+    const pem = 'first line\nsecond line'
+    expect(readConfig({ OIDC_NAME_FILE: holding(`${pem}\r\n`) }).OIDC_NAME).toBe(pem)
+  })
+
+  test('is the default when the file is empty or no file is named', () => {
+    expect(readConfig({ PORT_FILE: holding('\n'), PUBLIC_URL_FILE: '' })).toEqual(readConfig({}))
+  })
+
+  test('works for the listener and the builder too', () => {
+    const key = { CONTROL_PLANE_API_KEY_FILE: holding(`${'k'.repeat(20)}\n`) }
+    const url = { CONTROL_PLANE_URL: 'http://127.0.0.1' }
+    expect(readBuilderSettings({ ...key, ...url }).CONTROL_PLANE_API_KEY).toBe('k'.repeat(20))
+    expect(readListenerSettings({ ...key, ...url, LISTENER_ID: randomUUID() }).CONTROL_PLANE_API_KEY).toBe(
+      'k'.repeat(20),
+    )
+  })
+
+  test('that is missing, wrong, or set in both ways stops the start and shows no value', () => {
+    const missing = path.join(folder, 'missing')
+    expect(() => readConfig({ DATABASE_URL_FILE: missing })).toThrow(
+      new Error(`Wrong settings: DATABASE_URL_FILE can't be read: ENOENT ${missing}`),
+    )
+    expect(() => readConfig({ CONTROL_PLANE_API_KEY_FILE: holding('secret') })).toThrow(
+      new Error('Wrong settings: CONTROL_PLANE_API_KEY must be 20 to 256 printable characters without spaces'),
+    )
+    expect(() => readConfig({ SECRETS_KEYS: `a:${KEY}`, SECRETS_KEYS_FILE: holding(`a:${KEY}`) })).toThrow(
+      new Error('Wrong settings: SECRETS_KEYS and SECRETS_KEYS_FILE are both set, and only one of them may be'),
+    )
+  })
 })
 
 test('the old name of a renamed setting stops the start and names the new one', () => {

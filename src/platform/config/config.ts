@@ -2,6 +2,7 @@
  * Reads the server's settings (settings.ts) from the environment. No other file reads process.env. A wrong value stops the
  * start with one line.
  */
+import fs from 'node:fs'
 import path from 'node:path'
 import type { z } from 'zod'
 import { SUPPLIED_SERVERS } from './build-settings.ts'
@@ -23,12 +24,32 @@ export class ConfigError extends Error {}
 export function parseSettings<T extends SettingsTable>(table: T, env: Environment, wrong: string[]): ParsedSettings<T> {
   const parsed: Record<string, unknown> = {}
   for (const [name, [schema, preset]] of Object.entries(table)) {
-    // an empty variable counts as unset: compose files and CI write them so
-    const result = schema.safeParse(env[name] || preset)
+    const given = settingText(name, env)
+    if (given.problem) {
+      wrong.push(given.problem)
+      continue
+    }
+    const result = schema.safeParse(given.value || preset)
     if (result.success) parsed[name] = result.data
     else wrong.push(`${name} ${result.error.issues[0]?.message ?? 'is wrong'}`)
   }
   return parsed as ParsedSettings<T>
+}
+
+/**
+ * The text of a setting, from NAME or from the file that NAME_FILE names. An empty variable counts as unset, because compose files
+ * and CI write unset variables so.
+ */
+function settingText(name: string, env: Environment): { value?: string; problem?: string } {
+  const file = env[`${name}_FILE`]
+  if (!file) return { value: env[name] }
+  if (env[name]) return { problem: `${name} and ${name}_FILE are both set, and only one of them may be` }
+  try {
+    // editors and `echo` end a file with a newline
+    return { value: fs.readFileSync(file, 'utf8').replace(/\r?\n$/, '') }
+  } catch (error) {
+    return { problem: `${name}_FILE can't be read: ${(error as NodeJS.ErrnoException).code} ${file}` }
+  }
 }
 
 export function rejectWrong(wrong: string[]): void {
