@@ -1,20 +1,26 @@
 /** The tags of a workspace and its deployments. Setting a deployment's tags replaces all of them and creates missing ones. */
 import { z } from 'zod'
+import { TAGS } from './deployments/read.ts'
 import { requireVersion } from './errors/errors.ts'
-import type { Window } from './paging/paging.ts'
+import type { OffsetPage, Window } from './paging/paging.ts'
 import { printableName } from './parsing/fields.ts'
-import { parse } from './parsing/parse.ts'
-import { type CountedSlice, type Reading, readNewest } from './query-engine/reading.ts'
+import { parse, type RawInput } from './parsing/parse.ts'
+import { type CountedSlice, type Reading, readById, readNewest, readOwn, selected } from './query-engine/reading.ts'
 import { edit } from './repositories/deployment.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from './repositories/locks.ts'
 import { actorOf, requireRole, tenant } from './transaction/access.ts'
-import type { ReadContext, Tx } from './transaction/context.ts'
+import type { ReadContext, RequestContext, Tx } from './transaction/context.ts'
 import { type Written, writeVerb } from './transaction/once.ts'
-import { deploymentPath } from './values/shapes.ts'
+import { resource } from './transaction/resource.ts'
+import type { Tag } from './values/row-types.ts'
+import { deploymentPath, offsetQuery } from './values/shapes.ts'
 
 const tag = z.object({ key: printableName, value: printableName }).meta({ id: 'DeploymentTag' })
 
-export const setTagsInput = z.object({ path: deploymentPath, body: z.object({ tags: z.array(tag).max(50) }) })
+export const setTagsInput = z.object({
+  path: deploymentPath,
+  body: z.object({ tags: z.array(tag).max(50) }).meta({ id: 'DeploymentTagsUpdate' }),
+})
 
 type Pair = z.output<typeof tag>
 
@@ -68,6 +74,31 @@ async function findOrCreateTags(ctx: ReadContext, tx: Tx, pairs: readonly Pair[]
 }
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+const TAGGED = { select: { tags: { list: TAGS, select: { id: true, key: true, value: true, createdAt: true } } } }
+const taggedReading = selected<{ tags: Tag[] }>('Deployment', TAGGED, true)
+
+export const listDeploymentTagsInput = z.object({ path: deploymentPath })
+
+/** Sorted by key and value. Role: viewer. Throws NotFoundError. */
+export async function listDeploymentTags(ctx: ReadContext, raw: RawInput): Promise<Tag[]> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(listDeploymentTagsInput, raw)
+  return (await readOwn(ctx, 'Deployment', path.deployment_id, taggedReading)).tags
+}
+
+/** For REST: the tags after the write. */
+export async function readWrittenTags(tx: Tx, { deploymentId }: Written): Promise<Tag[]> {
+  return (await readById<{ tags: Tag[] }>(tx, 'Deployment', deploymentId, TAGGED))!.tags
+}
+
+const tags = resource<Tag>({ name: 'Tag', table: (sql) => sql.tag, visible: tenant })
+
+export const listInput = z.object({ query: z.object(offsetQuery) })
+
+/** Role: viewer. */
+export const listTags = (ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Tag>> =>
+  tags.page(ctx, () => parse(listInput, raw).query)
 
 /** Newest first, with `counts` also the total. The filter `tag_value_ids` takes these ids. Role: viewer. */
 export async function readTags<Row>(

@@ -3,8 +3,9 @@ import { z } from 'zod'
 import type { Prisma, Workspace } from '../generated/prisma/client.ts'
 import { ConflictError, ForbiddenError } from './errors/errors.ts'
 import { hashKey, issueKey } from './keys/key.ts'
+import type { OffsetPage } from './paging/paging.ts'
 import { printableName, queryText, uuid } from './parsing/fields.ts'
-import { parse } from './parsing/parse.ts'
+import { parse, type RawInput } from './parsing/parse.ts'
 import { toChange } from './repositories/locks.ts'
 import { escapeLike } from './sql/statements.ts'
 import { actorOf, requireRole } from './transaction/access.ts'
@@ -20,6 +21,7 @@ import {
 import { type Selection, writeVerb } from './transaction/once.ts'
 import { resource } from './transaction/resource.ts'
 import type { ActorRef } from './values/event-types.ts'
+import { offsetQuery } from './values/shapes.ts'
 
 /** The credential's workspace, or all of its organization. */
 function ownWorkspaces({ actor }: Pick<RequestContext, 'actor'>): Prisma.WorkspaceWhereInput {
@@ -39,13 +41,24 @@ const getInput = z.object({ path: z.object({ workspace_id: uuid }) })
 export const getWorkspace = (ctx: RequestContext, id: string, query: Selection = {}): Promise<Workspace> =>
   workspaces.get(ctx, () => parse(getInput, { path: { workspace_id: id } }).path.workspace_id, query)
 
-const filterInput = z.object({ query: z.object({ name_contains: queryText }) })
+const filter = { name_contains: queryText.describe('A part of the name. Case is ignored.') }
+const filterInput = z.object({ query: z.object(filter) })
 
-/** `part` ignores case; absent, null or empty: no filter. */
-export const workspacesNamed = (part: string | null | undefined) => (): Prisma.WorkspaceWhereInput => {
-  const { name_contains: text } = parse(filterInput, { query: { name_contains: part } }).query
-  return text === undefined ? {} : { name: { contains: escapeLike(text), mode: 'insensitive' } }
-}
+const nameContains = (part: string | undefined): Prisma.WorkspaceWhereInput =>
+  part === undefined ? {} : { name: { contains: escapeLike(part), mode: 'insensitive' } }
+
+/** Absent, null or empty: no filter. */
+export const workspacesNamed = (part: string | null | undefined) => () =>
+  nameContains(parse(filterInput, { query: { name_contains: part } }).query.name_contains)
+
+export const listInput = z.object({ query: z.object({ ...offsetQuery, ...filter }) })
+
+/** Role: viewer. */
+export const listWorkspaces = (ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Workspace>> =>
+  workspaces.page(ctx, () => {
+    const { name_contains, ...bounds } = parse(listInput, raw).query
+    return { ...bounds, filter: nameContains(name_contains) }
+  })
 
 export const createInput = z.object({
   body: z

@@ -2,17 +2,12 @@
  * The listener program without its process: a worker with the Kubernetes runtime. Control plane and cluster may be
  * unavailable at the start. See README.md.
  */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import type { Logger } from 'pino'
 import type { ListenerSettings } from '../platform/config/listener-settings.ts'
-import { CHECKOUT } from '../platform/files/checkout.ts'
+import { VERSION } from '../platform/files/version.ts'
 import { type ClusterRuntime, createClusterRuntime } from './cluster-runtime.ts'
 import { remoteControlPlane } from './control-plane.ts'
 import { startWorkerProgram, type WorkerProgram } from './worker-program.ts'
-
-/** Version of package.json; the control plane shows it. */
-export const VERSION: string = JSON.parse(readFileSync(path.join(CHECKOUT, 'package.json'), 'utf8')).version
 
 /** `clusterRuntime`: for tests; default: from the settings. Throws ConfigError, and errors of listening. */
 export async function startListener(

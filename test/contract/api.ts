@@ -72,6 +72,9 @@ const TOKEN = `id provider_id: provider { providerId } providerAccountLabel scop
   expiresAt createdAt updatedAt`
 const CONNECTION = `id agentId oauth_token_id: token { id } provider_id: provider { providerId } providerAccountLabel
   scopes expiresAt createdBy createdAt`
+const API_KEY = `id name owner role secretsRead listenerId agentId prefix organizationWide createdBy createdAt
+  lastUsedAt expiresAt revokedAt`
+const WORKSPACE = 'id organization_id: organization { id } name createdAt'
 
 const VERBS = {
   createDeployment: { shows: WRITTEN },
@@ -88,7 +91,16 @@ const VERBS = {
   },
   getDeployment: { field: 'deployment', shows: DEPLOYMENT, args: { deployment_id: 'id' } },
   listDeployments: { field: 'deployments', shows: 'nodes { id name status }' },
-  setDeploymentTags: { rest: null, shows: 'deployment { id version tags { key value } }' },
+  setDeploymentTags: {
+    shows: 'deployment { tags { key value } version }',
+    read: ({ resources }) => ({ tags: resources.map(({ key, value }: Any) => ({ key, value })) }),
+  },
+  listDeploymentTags: {
+    field: 'deployment',
+    shows: 'resources: tags { id key value createdAt }',
+    args: { deployment_id: 'id' },
+  },
+  listTags: { field: 'tags', shows: 'nodes { id key value createdAt }', args: { limit: 'first' } },
   setSecrets: { shows: WRITTEN },
   unsetSecrets: { rest: null, shows: WRITTEN },
   listSecrets: {
@@ -134,11 +146,18 @@ const VERBS = {
   deleteConnection: { shows: 'connectionId' },
   listConnections: { field: 'connections', shows: `nodes { ${CONNECTION} }` },
   removeGitIntegration: { rest: 'removeIntegration', shows: 'integrationId' },
-  createApiKey: { rest: null, shows: 'apiKey { id name createdAt prefix }' },
-  updateApiKey: { rest: null, shows: 'apiKey { id owner }' },
-  revokeApiKey: { rest: null, shows: 'apiKey { id revokedAt }' },
+  createApiKey: { shows: `apiKey { ${API_KEY} }`, read: ({ api_key }) => api_key },
+  updateApiKey: { shows: `apiKey { ${API_KEY} }` },
+  revokeApiKey: { shows: 'apiKey { id revokedAt }' },
+  listApiKeys: { field: 'apiKeys', shows: `nodes { ${API_KEY} }`, args: { limit: 'first' } },
   revokeSession: { shows: 'session { id endedAt }' },
-  createWorkspace: { shows: 'workspace { id organization_id: organization { id } name createdAt }' },
+  createWorkspace: { shows: `workspace { ${WORKSPACE} }` },
+  listWorkspaces: { field: 'workspaces', shows: `nodes { ${WORKSPACE} }`, args: { limit: 'first' } },
+  getMe: {
+    field: 'me',
+    shows: `actor { ${ACTOR} } role secretsRead organizationWide apiKey { ${API_KEY} } session { id }
+      workspace { ${WORKSPACE} } organization { id name plan createdAt } server { version }`,
+  },
 } satisfies Record<string, Verb>
 
 export type VerbName = keyof typeof VERBS

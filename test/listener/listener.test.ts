@@ -1,8 +1,9 @@
 // The listener program against a real control plane over HTTP, with a recording runtime.
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { startListener, VERSION } from '../../src/listener/run.ts'
+import { startListener } from '../../src/listener/run.ts'
 import type { WorkerProgram } from '../../src/listener/worker-program.ts'
+import { VERSION } from '../../src/platform/files/version.ts'
 import { eventually } from '../dataplane/support.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { startProxy, type TcpProxy } from '../support/kubernetes/proxy.ts'

@@ -1,6 +1,7 @@
 /** The first experience with a new server: its front page, its log in a terminal, the demo. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
+import { VERSION } from '../../src/platform/files/version.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { run } from '../support/process.ts'
 
@@ -28,7 +29,7 @@ test('the front page is the dashboard; without JavaScript it lists the APIs, and
 test('a program gets the same information as JSON', async () => {
   const { status, body } = await app.rest('GET', '/', { key: null })
   expect(status).toBe(200)
-  expect(body).toMatchObject({ name: 'Pilothouse', version: '0.1.0', docs: '/docs', graphql: '/graphql' })
+  expect(body).toMatchObject({ name: 'Pilothouse', version: VERSION, docs: '/docs', graphql: '/graphql' })
 })
 
 test('GraphiQL contains the schema and sends no request before there is a key', async () => {

@@ -6,6 +6,7 @@ import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { DomainError } from '../../domain/errors/errors.ts'
+import { VERSION } from '../../platform/files/version.ts'
 import { addExamples } from './examples/add.ts'
 import { describeLimits } from './framework/limit-headers.ts'
 import { withResponseHeaders } from './responses/response-headers.ts'
@@ -13,9 +14,6 @@ import { BUILDERS_GUIDE } from './v2/builders.ts'
 import { DATA_PLANE_GUIDE } from './v2/claims.ts'
 
 const DOCS_PATH = '/docs'
-
-/** Version of the API description (docs/api-rules.md#versions). */
-export const API_VERSION = '0.1.0'
 
 const DESCRIPTION = `Creates and manages deployments of agent servers. Send an API key in \`X-Api-Key\`. With a key
 of an organization, name the workspace in \`X-Tenant-Id\`. Every answer has an \`X-Request-Id\`. Unknown query parameters
@@ -80,6 +78,10 @@ const tags = [
       'A person’s consent at a provider, and the agents that may use it. Only its owner can see it: the `sub` of a JWT, or a key.',
   },
   {
+    name: 'API keys',
+    description: 'Credentials of a workspace or of the whole organization. The text of a key is shown once.',
+  },
+  {
     name: 'Workspaces',
     description:
       'The tenants of an organization. Every other resource belongs to one workspace or to the organization.',
@@ -134,7 +136,7 @@ export async function documentation(
       openapi: '3.1.0',
       info: {
         title: 'Pilothouse',
-        version: API_VERSION,
+        version: VERSION,
         description: DESCRIPTION,
         license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
       },

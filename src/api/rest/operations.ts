@@ -1,6 +1,7 @@
 /** Every operation of the REST API: a new resource's file is added here. */
 import type { Operation } from './framework/operation.ts'
 import { integrations } from './v1/integrations.ts'
+import { apiKeys } from './v2/api-keys.ts'
 import { authorizations } from './v2/authorizations.ts'
 import { builders } from './v2/builders.ts'
 import { claims } from './v2/claims.ts'
@@ -10,12 +11,14 @@ import { deployments } from './v2/deployments.ts'
 import { events } from './v2/events.ts'
 import { listeners } from './v2/listeners.ts'
 import { logs } from './v2/logs.ts'
+import { callers } from './v2/me.ts'
 import { oauthProviders } from './v2/oauth-providers.ts'
 import { oauthTokens } from './v2/oauth-tokens.ts'
 import { revisions } from './v2/revisions.ts'
 import { secrets } from './v2/secrets.ts'
 import { sessions } from './v2/sessions.ts'
 import { sources } from './v2/sources.ts'
+import { tags } from './v2/tags.ts'
 import { workspaces } from './v2/workspaces.ts'
 
 export const operations: readonly Operation[] = [
@@ -23,6 +26,7 @@ export const operations: readonly Operation[] = [
   ...deploymentChanges,
   ...deployments,
   ...secrets,
+  ...tags,
   ...revisions,
   ...logs,
   ...events,
@@ -36,5 +40,7 @@ export const operations: readonly Operation[] = [
   ...oauthTokens,
   ...connections,
   ...sessions,
+  ...apiKeys,
   ...workspaces,
+  ...callers,
 ]

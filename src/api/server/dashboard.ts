@@ -10,7 +10,7 @@ import files from '@fastify/static'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { DomainError } from '../../domain/errors/errors.ts'
 import { CHECKOUT } from '../../platform/files/checkout.ts'
-import { API_VERSION } from '../rest/document.ts'
+import { VERSION } from '../../platform/files/version.ts'
 
 /** Placeholder in the built page for the nonce of the answer (start/dashboard.ts). */
 const NONCE = '__NONCE__'
@@ -113,7 +113,7 @@ function mountRootPath(
     reply.header('vary', 'accept')
     if (!request.headers.accept?.includes('text/html')) {
       const paths = Object.entries(LINKS).map(([name, [path]]) => [name, path])
-      return { name: 'Pilothouse', version: API_VERSION, ...Object.fromEntries(paths) }
+      return { name: 'Pilothouse', version: VERSION, ...Object.fromEntries(paths) }
     }
     if (sendDashboard) return sendDashboard(reply)
     reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
@@ -135,7 +135,7 @@ const PAGE = `<!doctype html>
   dd { margin: 0 }
 </style>
 <h1>Pilothouse</h1>
-<p>The control plane for agent-server deployments, version ${API_VERSION}.
+<p>The control plane for agent-server deployments, version ${VERSION}.
 Calls carry an API key in the header <code>X-Api-Key</code>.</p>
 <dl>${rows.join('')}</dl>
 </html>

@@ -1,11 +1,15 @@
 /** API keys: their text and hash, the rows that a caller may see, and the insert for the API, the bootstrap and the command line. */
+import { z } from 'zod'
 import type { ApiKey, Prisma } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
 import { hashToken, randomToken } from '../crypto/random-token.ts'
+import type { OffsetPage } from '../paging/paging.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
 import { RANKED_ROLES, requireRole } from '../transaction/access.ts'
-import type { ReadContext, Tx } from '../transaction/context.ts'
+import type { ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
 import type { ActorRef } from '../values/event-types.ts'
+import { offsetQuery } from '../values/shapes.ts'
 
 const KEY_PREFIX = 'cpk_'
 
@@ -89,6 +93,11 @@ export const keys = resource<KeyView>({
   check: (ctx) => requireRole(ctx, 'admin'),
   view: { omit: WITHOUT_HASH },
 })
+
+export const listInput = z.object({ query: z.object(offsetQuery) })
+
+export const listKeys = (ctx: RequestContext, raw: RawInput): Promise<OffsetPage<KeyView>> =>
+  keys.page(ctx, () => parse(listInput, raw).query)
 
 /** The key of the call or of its session; null: neither has one. */
 export async function ownKey({ actor, db }: ReadContext): Promise<KeyView | null> {

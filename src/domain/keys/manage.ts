@@ -12,24 +12,26 @@ import type { ActorRef } from '../values/event-types.ts'
 import { agentId } from '../values/oauth-provider.ts'
 import { type IssuedKey, issueKey, KEY_ROLES, type KeyView, visibleKeys, WITHOUT_HASH } from './key.ts'
 
-const createKeyBody = z.object({
-  name: printableName,
-  owner: optional(printableName).describe(
-    'The person or team that uses the key. Events show it as the author. Default: `name`.',
-  ),
-  role: z.enum(KEY_ROLES).meta({ typeName: 'Role' }),
-  listener_id: optional(uuid).describe(
-    'The only listener that may use the key. Required for the role listener, and allowed only for it.',
-  ),
-  agent_id: optional(agentId).describe(
-    'The only agent that may use the key. Required for the role agent, and allowed only for it.',
-  ),
-  /** may read the values of secrets; admin keys always may */
-  secrets_read: optional(z.boolean()),
-  expires_at: optional(time),
-  /** valid in every workspace of the organization; only an organization-wide credential may set it */
-  organization_wide: optional(z.boolean()),
-})
+const createKeyBody = z
+  .object({
+    name: printableName,
+    owner: optional(printableName).describe(
+      'The person or team that uses the key. Events show it as the author. Default: `name`.',
+    ),
+    role: z.enum(KEY_ROLES).meta({ typeName: 'Role' }),
+    listener_id: optional(uuid).describe(
+      'The only listener that may use the key. Required for the role listener, and allowed only for it.',
+    ),
+    agent_id: optional(agentId).describe(
+      'The only agent that may use the key. Required for the role agent, and allowed only for it.',
+    ),
+    /** may read the values of secrets; admin keys always may */
+    secrets_read: optional(z.boolean()),
+    expires_at: optional(time),
+    /** valid in every workspace of the organization; only an organization-wide credential may set it */
+    organization_wide: optional(z.boolean()),
+  })
+  .meta({ id: 'ApiKeyCreate' })
 
 type KeyFields = z.output<typeof createKeyBody>
 
@@ -103,9 +105,9 @@ export function keyViolations(key: Pick<KeyFields, 'role'> & Partial<KeyFields>)
 
 export const updateInput = z.object({
   path: z.object({ api_key_id: uuid }),
-  body: z.object({
-    owner: printableName.describe('The person or team that uses the key.'),
-  }),
+  body: z
+    .object({ owner: printableName.describe('The person or team that uses the key.') })
+    .meta({ id: 'ApiKeyUpdate' }),
 })
 
 /** Role: admin; viewer for a key that sets its own missing owner. Other servers show the new owner within seconds. */

@@ -35,7 +35,7 @@ export interface Resource<Row> {
   /** Throws NotFoundError. */
   get(ctx: RequestContext, id: () => string, query?: Selection): Promise<Row>
   all(ctx: RequestContext, filter?: () => Where, query?: Selection): Promise<Row[]>
-  page(ctx: RequestContext, offsets: () => { limit: number; offset: number }): Promise<OffsetPage<Row>>
+  page(ctx: RequestContext, query: () => { limit: number; offset: number; filter?: Where }): Promise<OffsetPage<Row>>
   window(ctx: RequestContext, window: Window, query?: Selection, filter?: () => Where): Promise<Slice<Row>>
   count(ctx: RequestContext, filter?: () => Where): Promise<number>
   /** Unsorted, without unknown and other tenants' ids. The caller has checked the role. */
@@ -70,11 +70,11 @@ export function resource<Row>({
       check(ctx)
       return table(ctx.db).findMany({ ...(view ?? query), where: among(ctx, filter()), orderBy: NEWEST_FIRST })
     },
-    async page(ctx, offsets) {
+    async page(ctx, query) {
       check(ctx)
-      const { limit, offset } = offsets()
+      const { limit, offset, filter = {} } = query()
       const bounds = { orderBy: NEWEST_FIRST, take: limit, skip: offset }
-      const resources = await table(ctx.db).findMany({ ...view, where: among(ctx), ...bounds })
+      const resources = await table(ctx.db).findMany({ ...view, where: among(ctx, filter), ...bounds })
       return { resources, offset: offset + resources.length }
     },
     async window(ctx, window, query, filter = everything) {

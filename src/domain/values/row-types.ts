@@ -10,4 +10,4 @@ export type {
   Tag,
   Workspace,
 } from '../../generated/prisma/client.ts'
-export { LogLevel, LogType, RevisionStatus, Source, StepOutcome } from '../../generated/prisma/enums.ts'
+export { LogLevel, LogType, Plan, RevisionStatus, Source, StepOutcome } from '../../generated/prisma/enums.ts'

@@ -9,6 +9,7 @@ import { builder } from '../builder/builder.ts'
 import { Role } from '../builder/enums.ts'
 import { ApiKey } from './api-key.ts'
 import { Actor } from './event.ts'
+import { Server } from './server.ts'
 import { Session } from './session.ts'
 import { Organization, Workspace } from './workspace.ts'
 
@@ -51,6 +52,7 @@ const Me = builder.objectRef<RequestContext>('Me').implement({
       description: 'The session of the call. Null: the call used a key or a token.',
       resolve: (ctx) => currentSession(ctx),
     }),
+    server: t.field({ type: Server, resolve: (ctx) => ctx }),
   }),
 })
 

@@ -2,6 +2,7 @@
 import { requireRole } from '../../../domain/transaction/access.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { describeOverload, type Overloaded } from '../../../platform/async/overload.ts'
+import { VERSION } from '../../../platform/files/version.ts'
 import { builder } from '../builder/builder.ts'
 import { OverloadCause } from '../builder/enums.ts'
 
@@ -19,9 +20,10 @@ const Overload = builder.objectRef<Overloaded>('Overload').implement({
 
 const sentence = (part: string) => `${part[0]!.toUpperCase()}${part.slice(1)}.`
 
-const Server = builder.objectRef<RequestContext>('Server').implement({
+export const Server = builder.objectRef<RequestContext>('Server').implement({
   description: 'The server that answers this request. Several servers may share the database.',
   fields: (t) => ({
+    version: t.string({ description: 'The version of its program.', resolve: () => VERSION }),
     overload: t.field({
       type: Overload,
       nullable: true,

@@ -7,7 +7,7 @@ import { DEPLOYMENT_EXAMPLES } from './deployments.ts'
 import { ERROR_EXAMPLES, errorExample } from './errors.ts'
 import { EVENT_EXAMPLES } from './events.ts'
 import { OAUTH_EXAMPLES } from './oauth.ts'
-import { SESSION_EXAMPLES, WORKSPACE_EXAMPLES } from './tenancy.ts'
+import { TENANCY_EXAMPLES } from './tenancy.ts'
 
 /** by schema id */
 const EXAMPLES: Record<string, unknown> = {
@@ -15,8 +15,7 @@ const EXAMPLES: Record<string, unknown> = {
   ...DATA_PLANE_EXAMPLES,
   ...EVENT_EXAMPLES,
   ...OAUTH_EXAMPLES,
-  ...SESSION_EXAMPLES,
-  ...WORKSPACE_EXAMPLES,
+  ...TENANCY_EXAMPLES,
   ...ERROR_EXAMPLES,
 }
 

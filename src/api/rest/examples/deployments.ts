@@ -65,6 +65,8 @@ const namedSecret = {
   set_by: { kind: 'api_key', name: 'ci', id: ID.key },
 }
 
+const tag = { id: ID.tag, key: 'team', value: 'search', created_at: CREATED }
+
 const revision = {
   id: ID.revision,
   deployment_id: ID.deployment,
@@ -163,6 +165,9 @@ export const DEPLOYMENT_EXAMPLES = {
   SecretsChange: { set: [{ name: 'OPENAI_API_KEY', value: 'sk-…' }], unset: ['ANTHROPIC_API_KEY'] },
   NamedSecretList: { resources: [namedSecret] },
   RevealedSecret: { name: 'OPENAI_API_KEY', value: 'sk-…' },
+  DeploymentTagsUpdate: { tags: [{ key: 'team', value: 'search' }] },
+  DeploymentTags: { resources: [tag] },
+  TagList: { resources: [tag], offset: 1 },
   Deployment: deployment,
   DeploymentList: { resources: [deployment], offset: 1 },
   BulkDeletion: {

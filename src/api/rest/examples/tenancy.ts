@@ -1,9 +1,23 @@
-/** Examples of workspaces and sessions, by schema id. */
+/** Examples of workspaces, keys, sessions and the caller, by schema id. */
 import { CREATED, ID, UPDATED } from './ids.ts'
 
-export const WORKSPACE_EXAMPLES = {
-  WorkspaceCreate: { name: 'staging' },
-  Workspace: { id: ID.workspace, organization_id: ID.organization, name: 'staging', created_at: CREATED },
+const workspace = { id: ID.workspace, organization_id: ID.organization, name: 'staging', created_at: CREATED }
+
+const apiKey = {
+  id: ID.key,
+  name: 'release',
+  owner: 'Platform team',
+  role: 'deployer',
+  secrets_read: false,
+  listener_id: null,
+  agent_id: null,
+  prefix: 'cpk_3vXn0Q9a',
+  organization_wide: false,
+  created_by: ID.admin,
+  created_at: CREATED,
+  last_used_at: UPDATED,
+  expires_at: null,
+  revoked_at: null,
 }
 
 const session = {
@@ -19,7 +33,31 @@ const session = {
   ended_at: null,
 }
 
-export const SESSION_EXAMPLES = {
+export const TENANCY_EXAMPLES = {
+  WorkspaceCreate: { name: 'staging' },
+  Workspace: workspace,
+  WorkspaceList: { resources: [workspace], offset: 1 },
+  ApiKeyCreate: { name: 'release', owner: 'Platform team', role: 'deployer' },
+  ApiKeyUpdate: { owner: 'Platform team' },
+  ApiKey: apiKey,
+  ApiKeyList: { resources: [apiKey], offset: 1 },
+  CreatedApiKey: { api_key: apiKey, key: 'cpk_3vXn0Q9a…' },
+  Me: {
+    actor: { kind: 'api_key', name: 'Platform team', id: ID.key },
+    role: 'deployer',
+    secrets_read: false,
+    organization_wide: false,
+    api_key: apiKey,
+    session: null,
+    workspace,
+    organization: {
+      id: ID.organization,
+      name: 'Acme',
+      plan: 'self_hosted_enterprise',
+      created_at: CREATED,
+    },
+    server: { version: '0.1.0' },
+  },
   SessionCreate: { api_key: 'cpk_…' },
   Session: session,
   SessionList: { resources: [session], offset: 1 },

@@ -25,7 +25,7 @@ const ADDRESSABLE_SCHEMAS: ReadonlySet<z.ZodType> = new Set([...VERSIONED_SCHEMA
 
 /** The members of an operation that matter for conditions. */
 export interface ConditionalOperation {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** the operation supports If-Match */
   ifMatch?: boolean
   headers?: Record<string, string>

@@ -40,7 +40,7 @@ import {
   streamHeaders,
 } from './stream.ts'
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** By status. `schema`: null for no body. `headers`: only headers that some answers lack. */
 export type Responses = Record<number, { description: string; schema: z.ZodType | null; headers?: ResponseHeaders }>

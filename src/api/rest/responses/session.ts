@@ -13,7 +13,7 @@ import { RANKED_ROLES } from '../../../domain/transaction/access.ts'
 import { actor } from './actor.ts'
 import { pageSchema, responseSchema, time } from './response-schema.ts'
 
-const session = responseSchema(
+export const session = responseSchema(
   { id: 'Session' },
   {
     id: uuid,

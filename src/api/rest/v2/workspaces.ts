@@ -1,19 +1,9 @@
 /** Operations on workspaces (docs/api-rules.md#who-is-calling). */
-import { z } from 'zod'
-import { uuid } from '../../../domain/parsing/fields.ts'
-import { createInput, createWorkspace } from '../../../domain/workspaces.ts'
+import { createInput, createWorkspace, listInput, listWorkspaces } from '../../../domain/workspaces.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
-import { responseSchema, time } from '../responses/response-schema.ts'
+import { workspace, workspaceList } from '../responses/workspace.ts'
 
-const workspace = responseSchema(
-  { id: 'Workspace' },
-  {
-    id: uuid.describe('The `tenant_id` of its resources, and the value of `X-Tenant-Id`.'),
-    organization_id: uuid,
-    name: z.string(),
-    created_at: time,
-  },
-)
+const tag = 'Workspaces'
 
 export const workspaces: Operation[] = [
   operation({
@@ -23,9 +13,21 @@ export const workspaces: Operation[] = [
     summary: 'Create a workspace',
     description:
       'The workspace belongs to the organization of the caller. Needs the role `admin` and a credential of the whole organization, because a credential of one workspace could not act in the new one.',
-    tag: 'Workspaces',
+    tag,
     input: createInput,
     ...singleResponse(201, 'The workspace.', workspace, createWorkspace),
     errors: [409],
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/workspaces',
+    operationId: 'listWorkspaces',
+    summary: 'List the workspaces that the caller can act in, newest first',
+    description:
+      'The workspace of the credential, or all of the organization for a credential of the whole organization. `X-Tenant-Id` selects one for a call.',
+    tag,
+    input: listInput,
+    ...singleResponse(200, 'A page of workspaces.', workspaceList, listWorkspaces),
+    errors: [],
   }),
 ]

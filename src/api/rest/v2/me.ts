@@ -1,0 +1,46 @@
+/** `GET /v2/me`: the caller with its rights, workspace and organization (docs/api-rules.md#who-is-calling). */
+import { z } from 'zod'
+import { type Me, meInput, readMe } from '../../../domain/me.ts'
+import { RANKED_ROLES } from '../../../domain/transaction/access.ts'
+import { VERSION } from '../../../platform/files/version.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
+import { actor } from '../responses/actor.ts'
+import { apiKey } from '../responses/api-key.ts'
+import { responseSchema } from '../responses/response-schema.ts'
+import { session } from '../responses/session.ts'
+import { organization, workspace } from '../responses/workspace.ts'
+
+const me = responseSchema(
+  { id: 'Me' },
+  {
+    actor: actor.describe('The caller as events show it. Its `id` is the `created_by` of resources that it creates.'),
+    role: z.enum(RANKED_ROLES),
+    secrets_read: z
+      .boolean()
+      .describe('Whether the caller may read the values of secrets. A session reads them only with `revealSecret`.'),
+    organization_wide: z
+      .boolean()
+      .describe(
+        'Whether the credential is valid in every workspace of the organization. `X-Tenant-Id` selects one for a call.',
+      ),
+    api_key: apiKey.nullable().describe('The key of the call or of its session; null if there is none.'),
+    session: session.nullable().describe('The session of the call; null if it used a key or a token.'),
+    workspace,
+    organization,
+    server: z.object({ version: z.string().describe('The version of the server that answers.') }),
+  },
+  ({ role }: Me) => ({ role: role as (typeof RANKED_ROLES)[number], server: { version: VERSION } }),
+)
+
+export const callers: Operation[] = [
+  operation({
+    method: 'GET',
+    path: '/v2/me',
+    operationId: 'getMe',
+    summary: 'Get the caller with its rights, workspace and organization, and the version of the server',
+    tag: 'Workspaces',
+    input: meInput,
+    ...singleResponse(200, 'The caller.', me, readMe),
+    errors: [],
+  }),
+]
