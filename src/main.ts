@@ -50,7 +50,7 @@ function banner(config: Config, { publicUrl, generatedKey }: App): string {
 
 function dashboardLines(url: string | null): string {
   if (url === null) return ''
-  return `  Dashboard    ${url}\n  This URL opens it signed in, once, within 10 minutes. \`npm run cli -- dashboard\` prints another URL.\n\n`
+  return `  Dashboard    ${url}\n  This URL opens it signed in, once, within 10 minutes. \`pilothouse server dashboard\` prints another URL.\n\n`
 }
 
 /** The key created by the first start. Empty on other starts. */

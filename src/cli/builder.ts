@@ -6,29 +6,28 @@ import { startBuilder } from '../builder/start-builder.ts'
 import type { WorkerProgram } from '../listener/worker-program.ts'
 import { readBuilderSettings } from '../platform/config/builder-settings.ts'
 import { logDestination } from '../platform/log/destination.ts'
-import { type Command, readOptions } from './terminal/command.ts'
+import { program } from './terminal/command.ts'
 
-export const runBuilder: Command = {
-  usage: '',
-  summary: 'runs a builder, which builds images for a control plane on a separate machine; see its settings',
-  async run(args) {
-    readOptions(args, {})
+export const builder = program({
+  examples: ['builder'],
+  details: 'Settings come from the environment: CONTROL_PLANE_URL, CONTROL_PLANE_API_KEY and more (docs/settings.md).',
+  async run() {
     const settings = readBuilderSettings(process.env)
     const log = createLogger(settings.LOG_LEVEL, await logDestination(settings.LOG_FORMAT))
     const lifetime = new Lifetime()
-    let builder: WorkerProgram
+    let worker: WorkerProgram
     try {
-      builder = await startBuilder(settings, process.env, log)
+      worker = await startBuilder(settings, process.env, log)
     } catch (error) {
       say(`${exitMessage(error, 'BUILDER_')}\n`)
       return lifetime.leave(1)
     }
-    lifetime.opened(builder, log)
-    void builder.lost.then((error) => {
+    lifetime.opened(worker, log)
+    void worker.lost.then((error) => {
       if (lifetime.end(1)) say(`${exitMessage(error)}\n`)
     })
     if (lifetime.ending) await lifetime.leave()
     // a signal ends the process
     await new Promise(() => {})
   },
-}
+})

@@ -1,5 +1,5 @@
 /**
- * `npm run demo`: creates a repository and a deployment on a running server, calls the agent, updates it and rolls back. Uses the
+ * `demo`: creates a repository and a deployment on a running server, calls the agent, updates it and rolls back. Uses the
  * client and git; only the dashboard's URL at the end comes from the database.
  */
 import { execFile } from 'node:child_process'
@@ -11,36 +11,33 @@ import { promisify, styleText } from 'node:util'
 import { type Client, createClient, type Event, PilothouseError, UnreachableError } from '../client/index.ts'
 import { type Config, readConfig } from '../platform/config/config.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
-import { serverDashboardUrl } from './dashboard.ts'
-import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
+import { serverDashboardUrl } from './server/dashboard.ts'
+import { CommandError, command, UsageError } from './terminal/command.ts'
 
 const run = promisify(execFile)
 const AGENT_FOLDER = path.join(CHECKOUT, 'test/fixtures/agent')
 const DEPLOYMENT_NAME = 'demo'
 
-export const runDemo: Command = {
-  usage: '',
-  summary: 'shows a deployment from a git repository, an update and a rollback on the running server',
-  details: `
-Reads the admin key from CONTROL_PLANE_API_KEY, and the server's URL from PILOTHOUSE_URL, otherwise from PUBLIC_URL or HOST and PORT.
-Creates the repository in GIT_DIRECTORY, by default \`git\` in DATA_DIR.
-`,
-  async run(args) {
-    readOptions(args, {})
+export const demo = command({
+  examples: ['demo'],
+  details: `Reads the admin key from CONTROL_PLANE_API_KEY, and the server's URL from PILOTHOUSE_URL, otherwise from PUBLIC_URL or HOST and PORT.
+Creates the repository in GIT_DIRECTORY, by default \`git\` in DATA_DIR.`,
+  define: (command) => command,
+  async work({ json: asJson, print, say: sayOnStderr }) {
     const config = readConfig(process.env)
     if (!config.CONTROL_PLANE_API_KEY)
-      throw new UsageError('Set CONTROL_PLANE_API_KEY to the admin key that npm start printed.')
+      throw new UsageError('Set CONTROL_PLANE_API_KEY to the admin key that the server printed.')
     const [url, key] = [serverUrl(config, process.env.PILOTHOUSE_URL), config.CONTROL_PLANE_API_KEY]
-    const say = (line: string) => process.stdout.write(`${line}\n`)
-    await demo({ config, url, key, say })
+    const say = asJson ? sayOnStderr : print
+    const deploymentId = await showSteps({ config, url, key, say })
     const address = await serverDashboardUrl({ url, key })
-    say(
+    const text =
       address === null
         ? `\nThe deployment keeps running. Open the dashboard: ${url}/`
-        : `\nThe deployment keeps running. This URL opens the dashboard signed in, once, within 10 minutes:\n${address}`,
-    )
+        : `\nThe deployment keeps running. This URL opens the dashboard signed in, once, within 10 minutes:\n${address}`
+    return { outcome: 'done', json: { deployment_id: deploymentId, dashboard_url: address ?? `${url}/` }, text }
   },
-}
+})
 
 function serverUrl(config: Config, named: string | undefined): string {
   if (named && !URL.canParse(named)) throw new UsageError(`PILOTHOUSE_URL must be an http(s) URL, not ${named}.`)
@@ -58,13 +55,13 @@ interface DemoOptions {
 }
 
 /** Throws CommandError if the server is unreachable or a revision does not become DEPLOYED. */
-async function demo(options: DemoOptions): Promise<void> {
+async function showSteps(options: DemoOptions): Promise<string> {
   const work = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-demo-'))
   try {
-    await runSteps(options, createClient({ baseUrl: options.url, apiKey: options.key, retryForMs: 5_000 }), work)
+    return await runSteps(options, createClient({ baseUrl: options.url, apiKey: options.key, retryForMs: 5_000 }), work)
   } catch (error) {
     if (error instanceof UnreachableError)
-      throw new CommandError(`No server answers at ${options.url}. Start one with: npm start`)
+      throw new CommandError(`No server answers at ${options.url}. Start one with: pilothouse serve`)
     throw error instanceof PilothouseError ? new CommandError(error.message) : error
   } finally {
     await rm(work, { recursive: true, force: true })
@@ -72,7 +69,7 @@ async function demo(options: DemoOptions): Promise<void> {
 }
 
 /** `work`: a folder for the git working copy */
-async function runSteps({ config, url, say }: DemoOptions, client: Client, work: string): Promise<void> {
+async function runSteps({ config, url, say }: DemoOptions, client: Client, work: string): Promise<string> {
   say(strong(`A deployment from a git repository, on ${url}`))
   await removePrevious(client, say)
   const repository = path.join(config.GIT_DIRECTORY, 'demo', 'agent.git')
@@ -93,6 +90,7 @@ async function runSteps({ config, url, say }: DemoOptions, client: Client, work:
   await client.rollback(first)
   await follow(client, first, say)
   say(`  ${await call(client, first.deploymentId)}`)
+  return first.deploymentId
 }
 
 interface RevisionIds {

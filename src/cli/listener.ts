@@ -1,5 +1,4 @@
 /** `listener`: runs deployments of a control plane in a cluster. `listener manifest`: prints the YAML that installs a listener. */
-import type { ParseArgsConfig } from 'node:util'
 import { exitMessage } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
 import { createLogger } from '../app/logger.ts'
@@ -8,55 +7,56 @@ import { startListener } from '../listener/run.ts'
 import type { WorkerProgram } from '../listener/worker-program.ts'
 import { LISTENER_SETTINGS, readListenerSettings } from '../platform/config/listener-settings.ts'
 import { logDestination } from '../platform/log/destination.ts'
-import { type Command, readOptions, UsageError } from './terminal/command.ts'
+import { command, program, UsageError } from './terminal/command.ts'
 
-export const runListener: Command = {
-  usage: '',
-  summary: 'runs a listener, which runs deployments of a control plane in a Kubernetes cluster; see its settings',
-  async run(args) {
-    readOptions(args, {})
+export const listener = program({
+  examples: ['listener'],
+  details: 'Settings come from the environment: CONTROL_PLANE_URL, CONTROL_PLANE_API_KEY and more (docs/settings.md).',
+  async run() {
     const settings = readListenerSettings(process.env)
     const log = createLogger(settings.LOG_LEVEL, await logDestination(settings.LOG_FORMAT))
     const lifetime = new Lifetime()
-    let listener: WorkerProgram
+    let worker: WorkerProgram
     try {
-      listener = await startListener(settings, log)
+      worker = await startListener(settings, log)
     } catch (error) {
       say(`${exitMessage(error, 'LISTENER_')}\n`)
       return lifetime.leave(1)
     }
-    lifetime.opened(listener, log)
-    void listener.lost.then((error) => {
+    lifetime.opened(worker, log)
+    void worker.lost.then((error) => {
       if (lifetime.end(1)) say(`${exitMessage(error)}\n`)
     })
     if (lifetime.ending) await lifetime.leave()
     // a signal ends the process
     await new Promise(() => {})
   },
-}
+})
 
-const OPTIONS = {
-  namespaces: { type: 'string' },
-  'listener-id': { type: 'string' },
-  'control-plane-url': { type: 'string' },
-  image: { type: 'string' },
-  namespace: { type: 'string', default: 'pilothouse' },
-  replicas: { type: 'string', default: '2' },
-  'secret-name': { type: 'string' },
-  set: { type: 'string', multiple: true, default: [] as string[] },
-} satisfies ParseArgsConfig['options']
-
-export const printListenerManifest: Command = {
-  usage:
-    '--namespaces A,B --listener-id ID --control-plane-url URL --image IMAGE [--namespace NS] [--replicas N] [--secret-name NAME] [--set SETTING=VALUE …]',
-  summary:
-    'prints the YAML that installs a listener; --namespaces: the namespaces of deployments; --namespace: the namespace of the listener (pilothouse)',
-  async run(args) {
-    const options = manifestOptions(readOptions(args, OPTIONS).values)
-    process.stdout.write(await toYaml(listenerManifest(options)))
+export const manifest = command({
+  examples: [
+    'listener manifest --namespaces agents --listener-id ID --control-plane-url https://pilothouse.example.com --image IMAGE',
+  ],
+  define: (command) =>
+    command
+      .option('--namespaces <names>', 'the namespaces of deployments, separated by commas')
+      .option('--listener-id <id>', 'the listener')
+      .option('--control-plane-url <url>', 'the server')
+      .option('--image <image>', 'the listener’s image')
+      .option('--namespace <name>', 'the namespace of the listener', 'pilothouse')
+      .option('--replicas <n>', 'the number of pods', '2')
+      .option('--secret-name <name>', 'the Secret with the listener’s key; by default the name of the listener')
+      .option('--set <SETTING=VALUE>', 'a setting of the listener; repeatable', repeatable, []),
+  async work(_call, _args, values) {
+    const options = manifestOptions(values)
+    const objects = listenerManifest(options)
+    const text = (await toYaml(objects)).trimEnd()
     say(secretHint(options))
+    return { outcome: 'done', json: { objects }, text }
   },
-}
+})
+
+const repeatable = (text: string, before: string[]) => [...before, text]
 
 async function toYaml(objects: ListenerObject[]): Promise<string> {
   // loaded here, because loading takes a second
@@ -73,17 +73,26 @@ function secretHint({ secretName, namespace, watched }: ManifestOptions): string
   ].join('\n')
 }
 
-type Values = ReturnType<typeof readOptions<typeof OPTIONS>>['values']
+interface Values {
+  namespaces?: string
+  listenerId?: string
+  controlPlaneUrl?: string
+  image?: string
+  namespace: string
+  replicas: string
+  secretName?: string
+  set: string[]
+}
 
 function manifestOptions(values: Values): ManifestOptions {
   const problems: string[] = []
-  const required = (name: 'namespaces' | 'listener-id' | 'control-plane-url' | 'image') => {
-    if (!values[name]) problems.push(`--${name} is missing.`)
-    return values[name] ?? ''
+  const required = (option: string, value: string | undefined) => {
+    if (!value) problems.push(`--${option} is missing.`)
+    return value ?? ''
   }
   const watched = [
     ...new Set(
-      required('namespaces')
+      required('namespaces', values.namespaces)
         .split(',')
         .map((name) => name.trim()),
     ),
@@ -94,12 +103,11 @@ function manifestOptions(values: Values): ManifestOptions {
   const replicas = Number(values.replicas)
   if (!Number.isInteger(replicas) || replicas < 1 || replicas > 100)
     problems.push('--replicas must be a whole number from 1 to 100.')
-  const listenerId = required('listener-id').toLowerCase()
-  const controlPlaneUrl = required('control-plane-url')
-  const image = required('image')
+  const listenerId = required('listener-id', values.listenerId).toLowerCase()
+  const controlPlaneUrl = required('control-plane-url', values.controlPlaneUrl)
+  const image = required('image', values.image)
   if (/\s/.test(image)) problems.push('--image must be an image reference without spaces.')
-  if (!OBJECT_NAME.test(values['secret-name'] ?? 'none'))
-    problems.push('--secret-name must be a valid name of a Secret.')
+  if (!OBJECT_NAME.test(values.secretName ?? 'none')) problems.push('--secret-name must be a valid name of a Secret.')
   const settings = parseSettings(values.set, problems)
   if (problems.length === 0) {
     const known = { CONTROL_PLANE_URL: controlPlaneUrl, LISTENER_ID: listenerId, [SECRET_KEY]: 'k'.repeat(20) }
@@ -108,7 +116,7 @@ function manifestOptions(values: Values): ManifestOptions {
   if (problems.length > 0) throw new UsageError(problems.join('\n'))
   // the last group of an id is random
   const name = `pilothouse-listener-${listenerId.split('-').at(-1)}`
-  const secretName = values['secret-name'] ?? name
+  const secretName = values.secretName ?? name
   return { name, namespace, watched, listenerId, controlPlaneUrl, image, replicas, secretName, settings }
 }
 

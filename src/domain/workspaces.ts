@@ -67,7 +67,7 @@ export const createInput = z.object({
 })
 
 /**
- * The operator grants the repositories below GIT_DIRECTORY (`npm run cli -- workspaces create --git-directory`). A workspace
+ * The operator grants the repositories below GIT_DIRECTORY (`pilothouse server workspaces create --git-directory`). A workspace
  * credential could not act in the new workspace. Throws ConflictError (ALREADY_EXISTS).
  */
 export const createWorkspace = writeVerb<Workspace>(async (ctx, raw, read) => {

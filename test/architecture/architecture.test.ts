@@ -54,7 +54,9 @@ test('the checker finds packages and reads of the environment outside their fold
     { file: 'api/rest/b.ts', text: "import '@fastify/swagger'\n// process.env is read elsewhere" },
   ]
   expect(packages(source)).toEqual(['domain/errors/a.ts imports fastify: only api/** app start'])
-  expect(environment(source)).toEqual(['domain/errors/a.ts reads process.env: only platform/config cli cli/remote .'])
+  expect(environment(source)).toEqual([
+    'domain/errors/a.ts reads process.env: only platform/config cli cli/server cli/terminal .',
+  ])
 })
 
 test('the checker finds SQL and generated Prisma code outside the domain', () => {

@@ -31,7 +31,7 @@ const content = { accessToken: 'an access token', tokenType: 'bearer', refreshTo
 const app = useApp(() => ({ settings: { SECRETS_KEYS: k1 } }))
 
 const rotate = (SECRETS_KEYS: string) =>
-  cli(['secrets', 'rotate'], { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS })
+  cli(['server', 'secrets', 'rotate'], { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS })
 const secretsOf = (deployment: string, server = app) =>
   server.rest('GET', `/v2/deployments/${deployment}`).then(({ body }) => body.secrets)
 
@@ -128,7 +128,7 @@ test('a killed rotation continues where it stopped', async () => {
     )
   const moved = () => db.secretSet.count({ where: { keyId: 'k3' } })
   const env = { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: `${k3},${k2},${k1}` }
-  const killed = run('cli', ['secrets', 'rotate'], env)
+  const killed = run('cli', ['server', 'secrets', 'rotate'], env)
   await vi.waitUntil(async () => (await moved()) > 0, { timeout: 30_000, interval: 5 })
   killed.child.kill('SIGKILL')
   await killed.ended
@@ -168,7 +168,7 @@ test('the key file gets a new key that servers load before anything is encrypted
   const folder = await temporaryFolder()
   const env = { DATABASE_URL: app.databaseUrl, DATA_DIR: folder.path }
   const before = await loadKeyRing({ DATA_DIR: folder.path, SECRETS_KEYS: undefined })
-  const made = await cli(['secrets', 'rotate', '--new-key'], env)
+  const made = await cli(['server', 'secrets', 'rotate', '--new-key'], env)
   expect(made, made.stderr).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/Restart every server of this DATA_DIR/),
@@ -179,7 +179,9 @@ test('the key file gets a new key that servers load before anything is encrypted
   const file = path.join(folder.path, 'secrets.key')
   expect((await stat(file)).mode & 0o777).toBe(0o600)
   expect((await readFile(file, 'utf8')).trim().split('\n')).toHaveLength(2)
-  expect(await cli(['secrets', 'rotate', '--new-key'], { ...env, SECRETS_KEYS: k1 })).toMatchObject({ code: 2 })
+  expect(await cli(['server', 'secrets', 'rotate', '--new-key'], { ...env, SECRETS_KEYS: k1 })).toMatchObject({
+    code: 2,
+  })
   await folder.remove()
 })
 

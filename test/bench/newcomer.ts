@@ -45,6 +45,8 @@ try {
   mark('npm start, until it prints the key')
   const said = sh('bash', ['-euo', 'pipefail', '-c', SCRIPT], clone, {
     ...env,
+    // the directory of `pilothouse`
+    PATH: `${path.join(clone, 'test/support/bin')}:${process.env.PATH}`,
     PILOTHOUSE_URL: `http://127.0.0.1:${port}`,
     CONTROL_PLANE_API_KEY: key,
   })

@@ -66,7 +66,17 @@ test('a session that is ended elsewhere leads at once to where one signs in, and
   // the browser's console line about the answer
   guards.allow(/^console: Failed to load resource: the server responded with a status of 401/)
   const name = `to-be-revoked-${randomUUID().slice(0, 8)}`
-  const own = await server.cli('keys', 'create', '--role', 'viewer', '--name', name, '--workspace', workspaceId)
+  const own = await server.cli(
+    'server',
+    'keys',
+    'create',
+    '--role',
+    'viewer',
+    '--name',
+    name,
+    '--workspace',
+    workspaceId,
+  )
   const address = `/w/${workspaceId}/deployments/${ids['billing-agent']}`
   await signIn(page, url, { key: own }, address)
   await page.getByRole('heading', { name: 'billing-agent' }).waitFor()

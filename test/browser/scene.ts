@@ -27,7 +27,7 @@ export async function setScene(server: OwnServer): Promise<Scene> {
     server.newKey('viewer', 'wall'),
     openCluster(server, 'prod-eu'),
   ])
-  const other = server.cli('workspaces', 'create', '--name', 'Research')
+  const other = server.cli('server', 'workspaces', 'create', '--name', 'Research')
   const stranger = other.then((id) => server.newKey('admin', 'research', '--workspace', id))
   const ids: Record<string, string> = {}
 

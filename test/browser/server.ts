@@ -83,7 +83,7 @@ export async function ownServer(
     },
     cli: told,
     newKey: (role, name, ...options) =>
-      told('keys', 'create', '--role', role, '--name', name, '--owner', name, ...options),
+      told('server', 'keys', 'create', '--role', role, '--name', name, '--owner', name, ...options),
     async repository(name) {
       const repository = await agentRepository(path.join(folder.path, 'git'), name)
       repositories.push(repository)

@@ -39,7 +39,7 @@ async function unreloaded(page: Page): Promise<() => Promise<void>> {
 const row = (page: Page) => page.getByRole('row').filter({ hasText: 'greeter' })
 
 test('the address that the command line prints signs in once, and stays in no history', LONG, async ({ open }) => {
-  const address = await server.cli('dashboard')
+  const address = await server.cli('server', 'dashboard')
   const { page } = await open()
   await page.goto(address)
   await page.getByRole('heading', { name: 'Deployments' }).waitFor()

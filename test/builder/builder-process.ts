@@ -1,4 +1,4 @@
-/** `npm run cli -- builder` in a separate process. */
+/** `pilothouse builder` in a separate process. */
 import { expect } from 'vitest'
 import { type Running, run } from '../support/process.ts'
 

@@ -5,10 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { list } from 'tar'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { deployOne } from '../../src/cli/remote/deploy.ts'
-import { showLogs } from '../../src/cli/remote/logs.ts'
-import { defaultConfig, pack } from '../../src/cli/remote/pack.ts'
-import { rollBack, showStatus, waitForRevision } from '../../src/cli/remote/rollouts.ts'
+import { defaultConfig, pack } from '../../src/cli/remote/deploy/pack.ts'
 import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { useApp } from '../support/app.ts'
@@ -39,7 +36,7 @@ const deploymentOf = async (name: string) =>
 describe('The exit of deploy is', () => {
   test('0 when it is deployed; stdout has one JSON document, progress is on stderr', async () => {
     const name = newName()
-    const ran = await command(deployOne, [name, ...IMAGE, '--json'], env, moving(ROLLOUT))
+    const ran = await command(['deploy', name, ...IMAGE, '--json'], env, moving(ROLLOUT))
     expect(ran, ran.err).toMatchObject({ code: 0 })
     const json = JSON.parse(ran.out)
     expect(json).toMatchObject({ outcome: 'deployed', name, revision: { status: 'DEPLOYED' }, log: [] })
@@ -52,14 +49,14 @@ describe('The exit of deploy is', () => {
     ['5 when a newer one took its place', 'superseded', 5, ['QUEUED', 'SKIPPED']],
     ['6 when it was interrupted', 'interrupted', 6, ['QUEUED', 'INTERRUPTED']],
   ] as const)('%s', async (_, outcome, code, statuses) => {
-    const ran = await command(deployOne, [newName(), ...IMAGE, '--json'], env, moving(statuses))
+    const ran = await command(['deploy', newName(), ...IMAGE, '--json'], env, moving(statuses))
     expect(ran, ran.err).toMatchObject({ code })
     expect(JSON.parse(ran.out)).toMatchObject({ outcome, revision: { status: statuses.at(-1) } })
   })
 
   test('the last lines of the log that explains the failure', async () => {
     const name = newName()
-    const { out } = await command(deployOne, [name, ...IMAGE, '--no-wait', '--json'], env)
+    const { out } = await command(['deploy', name, ...IMAGE, '--no-wait', '--json'], env)
     const { deployment_id: deploymentId, revision_id: revisionId } = JSON.parse(out)
     await app.app.core.db.logLine.createMany({
       data: ['build', 'deploy'].flatMap((type) =>
@@ -75,34 +72,37 @@ describe('The exit of deploy is', () => {
       ),
     })
     await moveAll(revisionId, ['QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING', 'DEPLOY_FAILED'])
-    const ran = await command(waitForRevision, [name], env)
+    const ran = await command(['wait', name], env)
     expect(ran).toMatchObject({ code: 1, out: '' })
     expect(ran.err).toContain('  | deploy line 2\n  | deploy line 3\n')
     expect(ran.err).not.toContain('build line')
   })
 
   test('2 for a wrong command line, or a value that the server refuses', async () => {
-    const twoKinds = await command(deployOne, [newName(), ...IMAGE, '--repo', 'https://git.example.com/a/b'], env)
-    expect(twoKinds).toMatchObject({ code: 2, err: 'Pass only one of --repo, --image and --dir.\n' })
-    const nothing = await command(deployOne, [newName(), '--json'], env)
+    const twoKinds = await command(['deploy', newName(), ...IMAGE, '--repo', 'https://git.example.com/a/b'], env)
+    expect(twoKinds).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^Pass only one of --repo, --image and --dir\.\nUsage: /),
+    })
+    const nothing = await command(['deploy', newName(), '--json'], env)
     expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining('pass --repo, --image or --dir') })
     expect(JSON.parse(nothing.out)).toMatchObject({ outcome: 'usage', error: { code: 'USAGE' } })
-    const image = await command(deployOne, [newName(), '--image', 'no image', '--json'], env)
+    const image = await command(['deploy', newName(), '--image', 'no image', '--json'], env)
     expect(image).toMatchObject({ code: 2, err: expect.stringContaining('source_revision_config.image_uri: ') })
     expect(JSON.parse(image.out)).toMatchObject({ outcome: 'usage', error: { code: 'VALIDATION_FAILED', status: 422 } })
   })
 
   test('3 for a key that is missing, unknown or whose role is too low', async () => {
     for (const key of ['', 'cpk_unknown', app.keys.viewer])
-      expect(await command(deployOne, [newName(), ...IMAGE], { ...env, CONTROL_PLANE_API_KEY: key })).toMatchObject({
+      expect(await command(['deploy', newName(), ...IMAGE], { ...env, CONTROL_PLANE_API_KEY: key })).toMatchObject({
         code: 3,
         out: '',
       })
   })
 
   test('4 when the time is up, with the command that keeps waiting', async () => {
-    const ran = await command(deployOne, [newName(), ...IMAGE, '--timeout', '0.5', '--json'], env)
-    expect(ran).toMatchObject({ code: 4, err: expect.stringContaining('To keep waiting: npm run cli -- wait ') })
+    const ran = await command(['deploy', newName(), ...IMAGE, '--timeout', '0.5', '--json'], env)
+    expect(ran).toMatchObject({ code: 4, err: expect.stringContaining('To keep waiting: pilothouse wait ') })
     expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'running', revision: { status: 'CREATING' } })
   })
 
@@ -115,12 +115,12 @@ describe('The exit of deploy is', () => {
     // the look-up and the create pass, then the reads of the revision fail
     const plan = [...Array(2 + statuses).fill('pass'), ...away]
     const { url } = await troubled(app.url, plan, { reads: true })
-    const ran = await command(deployOne, [name, ...IMAGE, '--retry-for', '0.2', '--json'], {
+    const ran = await command(['deploy', name, ...IMAGE, '--retry-for', '0.2', '--json'], {
       ...env,
       PILOTHOUSE_URL: url,
     })
     const { id, latest_revision_id } = await deploymentOf(name)
-    const wait = `npm run cli -- wait ${id} --revision ${latest_revision_id}`
+    const wait = `pilothouse wait ${id} --revision ${latest_revision_id}`
     expect(ran, ran.err).toMatchObject({ code: 4, err: expect.stringContaining(`To keep waiting: ${wait}\n`) })
     expect(JSON.parse(ran.out)).toMatchObject({
       outcome: 'running',
@@ -133,18 +133,18 @@ describe('The exit of deploy is', () => {
   test('0 when it is deployed, also if the server stops right after', async () => {
     const name = newName()
     const { deployment_id, revision_id } = JSON.parse(
-      (await command(deployOne, [name, ...IMAGE, '--no-wait', '--json'], env)).out,
+      (await command(['deploy', name, ...IMAGE, '--no-wait', '--json'], env)).out,
     )
     await moveAll(revision_id, ROLLOUT)
     const { url } = await troubled(app.url, ['pass', 'pass', ...Array(50).fill({ status: 503 })], { reads: true })
     const args = [deployment_id, '--revision', revision_id, '--retry-for', '0.2', '--json']
-    const ran = await command(waitForRevision, args, { ...env, PILOTHOUSE_URL: url })
+    const ran = await command(['wait', ...args], { ...env, PILOTHOUSE_URL: url })
     expect(ran, ran.err).toMatchObject({ code: 0 })
     expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'deployed', revision: { status: 'DEPLOYED' } })
   })
 
   test('7 when no server answers', async () => {
-    const ran = await command(deployOne, [newName(), ...IMAGE, '--retry-for', '0.2', '--json'], {
+    const ran = await command(['deploy', newName(), ...IMAGE, '--retry-for', '0.2', '--json'], {
       ...env,
       PILOTHOUSE_URL: 'http://127.0.0.1:9',
     })
@@ -165,15 +165,15 @@ describe('deploy sends', () => {
       'graph.json',
       '--no-wait',
     ]
-    await command(deployOne, [name, ...repo, '--build-on-push'], env)
-    const updated = await command(deployOne, [name, '--ref', 'next', '--no-wait', '--json'], env)
+    await command(['deploy', name, ...repo, '--build-on-push'], env)
+    const updated = await command(['deploy', name, '--ref', 'next', '--no-wait', '--json'], env)
     expect(updated, updated.err).toMatchObject({ code: 0 })
     expect(await deploymentOf(name)).toMatchObject({
       source_config: { integration_id: app.tenant.integrationId, build_on_push: true },
       source_revision_config: { repo_ref: 'next', graph_config_path: 'graph.json' },
     })
     // only the name: builds the newest commit of the stored ref
-    const again = await command(deployOne, [name, '--no-wait', '--json'], env)
+    const again = await command(['deploy', name, '--no-wait', '--json'], env)
     expect(JSON.parse(again.out).revision_id).not.toBe(JSON.parse(updated.out).revision_id)
     expect((await deploymentOf(name)).source_revision_config.repo_ref).toBe('next')
   })
@@ -184,13 +184,21 @@ describe('deploy sends', () => {
     onTestFinished(() => rmSync(folder, { recursive: true }))
     writeFileSync(path.join(folder, 'env'), 'FROM_FILE="canary file"\n# a comment\nSECOND=canary2\n')
     const first = await command(
-      deployOne,
-      [name, ...IMAGE, '--secret', 'TOKEN', '--secrets-file', path.join(folder, 'env'), '--no-wait', '--json'],
+      [
+        'deploy',
+        name,
+        ...IMAGE,
+        '--secret',
+        'TOKEN',
+        '--secrets-file',
+        path.join(folder, 'env'),
+        '--no-wait',
+        '--json',
+      ],
       { ...env, TOKEN: 'canary env' },
     )
     const second = await command(
-      deployOne,
-      [name, '--secret', 'TOKEN', '--unset-secret', 'SECOND', '--no-wait', '--json'],
+      ['deploy', name, '--secret', 'TOKEN', '--unset-secret', 'SECOND', '--no-wait', '--json'],
       { ...env, TOKEN: 'canary new' },
     )
     expect([first.code, second.code], first.err + second.err).toEqual([0, 0])
@@ -198,11 +206,11 @@ describe('deploy sends', () => {
       { name: 'FROM_FILE', value: 'canary file' },
       { name: 'TOKEN', value: 'canary new' },
     ])
-    const status = await command(showStatus, [name, '--json'], {
+    const status = await command(['status', name, '--json'], {
       ...env,
       CONTROL_PLANE_API_KEY: app.keys.secretsReader,
     })
-    const wrong = await command(deployOne, [name, '--secret', 'TOKEN=canary', '--no-wait'], env)
+    const wrong = await command(['deploy', name, '--secret', 'TOKEN=canary', '--no-wait'], env)
     expect(wrong.code).toBe(2)
     const shown = JSON.stringify([first, second, status, wrong])
     for (const secret of ['canary file', 'canary env', 'canary new', 'canary2', '=canary', app.keys.deployer])
@@ -215,7 +223,7 @@ describe('deploy sends', () => {
   ])('a secret %s, while another caller sets a different one: none is lost', async (_, more) => {
     const name = newName()
     const variables = { ...env, ...Object.fromEntries(['ONE', 'TWO', 'THREE'].map((one) => [one, `of ${one}`])) }
-    const deploy = (...words: string[]) => command(deployOne, [name, ...words, '--no-wait', '--json'], variables)
+    const deploy = (...words: string[]) => command(['deploy', name, ...words, '--no-wait', '--json'], variables)
     await deploy(...IMAGE, '--secret', 'ONE')
     const ran = await Promise.all([
       deploy('--secret', 'TWO', ...more),
@@ -245,7 +253,7 @@ describe('deploy sends', () => {
     expect(await packedFiles(folder)).toEqual(['.gitignore', 'graph.json', 'server.js'])
 
     const name = newName()
-    const ran = await command(deployOne, [name, '--dir', folder, '--config', 'graph.json', '--no-wait', '--json'], env)
+    const ran = await command(['deploy', name, '--dir', folder, '--config', 'graph.json', '--no-wait', '--json'], env)
     expect(ran, ran.err).toMatchObject({ code: 0 })
     const { source, latest_revision_id, source_revision_config } = await deploymentOf(name)
     expect(source).toBe('internal_source')
@@ -268,13 +276,17 @@ describe('deploy sends', () => {
 
   test('a repository, which has no default for --config', async () => {
     const repo = ['--repo', 'https://git.example.com/acme/agent', '--ref', 'main']
-    const ran = await command(deployOne, [newName(), ...repo], env)
+    const ran = await command(['deploy', newName(), ...repo], env)
     expect(ran).toMatchObject({ code: 2, err: expect.stringContaining('--repo needs --ref and --config') })
   })
 })
 
 test.each([
-  ['a --timeout that is no number', ['--config', 'graph.json', '--timeout', 'soon'], /--timeout must be a number/],
+  [
+    'a --timeout that is no number',
+    ['--config', 'graph.json', '--timeout', 'soon'],
+    /'soon' is invalid\. It must be a number of seconds/,
+  ],
   ['nothing in the folder that says what it is', [], /has none of langgraph.json, .*Pass the graph configuration file/],
   [
     'no such secret to take away',
@@ -285,15 +297,17 @@ test.each([
   const name = newName()
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-folder-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const ran = await command(deployOne, [name, '--dir', folder, ...args], env)
+  const ran = await command(['deploy', name, '--dir', folder, ...args], env)
   expect(ran).toMatchObject({ code: 2, err: expect.stringMatching(says) })
   expect(ran.err).not.toContain(' MB of ')
   expect(await deploymentOf(name)).toBeUndefined()
 })
 
-test('help lists a command’s exit codes and the variables that it reads', () => {
-  expect(showStatus.details).toMatch(/^Exit codes: 0 done, .*, 3 invalid credential, 7 server unreachable\.$/m)
-  expect(deployOne.details).toContain('4 still running at the timeout or when\nthe server became unreachable')
+test('help lists a command’s exit codes and the variables that it reads', async () => {
+  const status = await command(['status', '--help'], env)
+  expect(status.out).toMatch(/^Exit codes: 0 done, .*, 3 invalid credential, 7 server unreachable\.$/m)
+  const deploy = await command(['help', 'deploy'], env)
+  expect(deploy.out).toContain('4 still running at the timeout or when\nthe server became unreachable')
 })
 
 async function packedFiles(folder: string): Promise<string[]> {
@@ -309,15 +323,15 @@ async function packedFiles(folder: string): Promise<string[]> {
 
 test('logs have colours on a terminal that shows them, and are plain text elsewhere', async () => {
   const name = newName()
-  const { out } = await command(deployOne, [name, ...IMAGE, '--no-wait', '--json'], env)
+  const { out } = await command(['deploy', name, ...IMAGE, '--no-wait', '--json'], env)
   const line = { revisionId: JSON.parse(out).revision_id, attempt: 1, type: 'deploy' as const, time: new Date(0) }
   await writeLog(app.app.core, [
     { ...line, message: 'plain' },
     { ...line, message: 'all is well', styles: '0:32,3:' },
   ])
-  const plain = await command(showLogs, [name], env)
+  const plain = await command(['logs', name], env)
   expect(plain.out).toBe('1970-01-01T00:00:00.000Z  plain\n1970-01-01T00:00:00.000Z  all is well\n')
-  const coloured = await command(showLogs, [name], env, undefined, true)
+  const coloured = await command(['logs', name], env, undefined, { colours: { out: true, err: true } })
   expect(coloured.out).toBe(plain.out.replace('all', '\u001b[0;32mall\u001b[0m'))
 })
 
@@ -325,24 +339,23 @@ test('a command that must wait says so, and continues', async () => {
   const { url } = await troubled(app.url, [{ status: 503, headers: { 'retry-after': '0' }, body: 'busy' }], {
     reads: true,
   })
-  const ran = await command(deployOne, [newName(), ...IMAGE, '--no-wait'], { ...env, PILOTHOUSE_URL: url })
+  const ran = await command(['deploy', newName(), ...IMAGE, '--no-wait'], { ...env, PILOTHOUSE_URL: url })
   expect(ran, ran.err).toMatchObject({ code: 0, err: expect.stringMatching(/\. Retrying\.$/m) })
 })
 
 test('wait finds the newest rollout in progress, also of an older revision', async () => {
   const name = newName()
-  const made = JSON.parse((await command(deployOne, [name, ...IMAGE, '--json'], env, moving(ROLLOUT))).out)
+  const made = JSON.parse((await command(['deploy', name, ...IMAGE, '--json'], env, moving(ROLLOUT))).out)
   const second = await command(
-    deployOne,
-    [name, ...IMAGE, '--json'],
+    ['deploy', name, ...IMAGE, '--json'],
     env,
     moving([...ROLLOUT.slice(0, 3), 'DEPLOY_FAILED']),
   )
   expect(second.code).toBe(1)
-  expect((await command(waitForRevision, [name], env)).code).toBe(1)
-  const back = await command(rollBack, [name, '--to', made.revision.id, '--json', '--no-wait'], env)
+  expect((await command(['wait', name], env)).code).toBe(1)
+  const back = await command(['rollback', name, '--to', made.revision.id, '--json', '--no-wait'], env)
   expect(back, back.err).toMatchObject({ code: 0 })
-  const waiting = command(waitForRevision, [made.deployment_id, '--json'], env, (line) => {
+  const waiting = command(['wait', made.deployment_id, '--json'], env, (line) => {
     if (line.startsWith('CREATING')) void moveAll(made.revision.id, ROLLOUT)
   })
   expect(JSON.parse((await waiting).out)).toMatchObject({ outcome: 'deployed', revision: { id: made.revision.id } })
@@ -350,12 +363,12 @@ test('wait finds the newest rollout in progress, also of an older revision', asy
 
 test('an organization’s key names its workspace', async () => {
   const how = { ...env, CONTROL_PLANE_API_KEY: app.keys.organization }
-  expect(await command(showStatus, ['nobody'], how)).toMatchObject({ code: 3 })
+  expect(await command(['status', 'nobody'], how)).toMatchObject({ code: 3 })
   for (const [args, more] of [
     [['--tenant', app.tenant.workspaceId], {}],
     [[], { PILOTHOUSE_TENANT_ID: app.tenant.workspaceId }],
   ] as const)
-    expect(await command(showStatus, ['nobody', ...args], { ...how, ...more })).toMatchObject({
+    expect(await command(['status', 'nobody', ...args], { ...how, ...more })).toMatchObject({
       code: 1,
       err: expect.stringContaining('There is no deployment nobody.'),
     })
@@ -367,7 +380,7 @@ test('the process exits with the code of the outcome, and immediately with 130 o
   expect(wrong).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: expect.stringContaining('Usage: npm run cli -- deploy NAME'),
+    stderr: expect.stringContaining('Usage: pilothouse deploy [options] <name>'),
   })
   const { child, output, ended } = run('cli', ['deploy', name, ...IMAGE], env)
   await expect.poll(() => output.stderr).toMatch(/^CREATING/m)

@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
-import type { RemoteCommand } from '../../src/cli/remote/call.ts'
-import { CommandError, UsageError } from '../../src/cli/terminal/command.ts'
+import { exitMessage } from '../../src/app/exit-message.ts'
+import type { Io } from '../../src/cli/terminal/io.ts'
+import { run } from '../../src/cli/terminal/run.ts'
+import { COMMANDS } from '../../src/cli/tree.ts'
 import { type Client, type ClientOptions, createClient } from '../../src/client/index.ts'
 import type { TestApp } from '../support/app.ts'
 import { startHttp } from '../support/web-server.ts'
@@ -56,20 +58,19 @@ export interface Ran {
 }
 
 /**
- * Runs a command like the process, and collects its output. `onLine` gets each line of progress. `colours`: as on a
- * terminal with colours.
+ * Runs a command line like the process, and collects its output. `onLine` gets each line of progress. `terminal`: what a
+ * terminal has, for example colours.
  */
 export async function command(
-  { call }: RemoteCommand,
-  args: string[],
+  words: string[],
   env: Record<string, string>,
   onLine: (line: string) => void = () => {},
-  colours = false,
+  terminal: Pick<Io, 'colours' | 'ask' | 'animated'> = {},
 ): Promise<Ran> {
   const ran: Ran = { code: 0, out: '', err: '' }
   const io = {
     env,
-    ...(colours ? { colours: { out: true, err: true } } : {}),
+    ...terminal,
     out: (text: string) => {
       ran.out += text
     },
@@ -78,10 +79,6 @@ export async function command(
       onLine(text)
     },
   }
-  await call(args, io).catch((error) => {
-    if (!(error instanceof UsageError || error instanceof CommandError)) throw error
-    ran.err += `${error.message}\n`
-    ran.code = error instanceof UsageError ? 2 : error.exitCode
-  })
+  ran.code = await run({ tree: COMMANDS, describe: exitMessage }, words, io)
   return ran
 }

@@ -1,4 +1,5 @@
 // The embedded Postgres: who starts it, who stops it, and who may connect.
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -7,12 +8,12 @@ import net from 'node:net'
 import path from 'node:path'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { run } from '../../src/cli/run.ts'
 import { createDatabaseAdmin } from '../../src/dataplane/process/isolation/database.ts'
 import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { findPostmaster, lastPort } from '../../src/platform/postgres/embedded/postmaster.ts'
 import { onSingleConnection } from '../../src/platform/postgres/single-connection.ts'
+import { command } from '../client/support.ts'
 import { NOT_DURABLE, newDataDir } from '../support/data-dir.ts'
 import { asAdmin, atDatabase, overTcp } from '../support/database.ts'
 import { otherCheckout, useInProcess } from '../support/embedded-process.ts'
@@ -61,14 +62,14 @@ const withPassword = (url: string, user: string, password: string) => {
 describe('an operator’s command with an unused DATA_DIR creates no database', () => {
   const other = newDataDir()
   const commands = [
-    ['keys', 'list'],
-    ['sessions', 'list'],
-    ['workspaces', 'list'],
-    ['dashboard'],
-    ['secrets', 'rotate'],
-    ['secrets', 'rotate', '--new-key'],
-    ['migrate'],
-    ['backup', `${other}-backup`],
+    ['server', 'keys', 'list'],
+    ['server', 'sessions', 'list'],
+    ['server', 'workspaces', 'list'],
+    ['server', 'dashboard'],
+    ['server', 'secrets', 'rotate'],
+    ['server', 'secrets', 'rotate', '--new-key'],
+    ['server', 'migrate'],
+    ['server', 'backup', `${other}-backup`],
   ]
   beforeEach(() => {
     vi.stubEnv('DATABASE_URL', '')
@@ -77,7 +78,8 @@ describe('an operator’s command with an unused DATA_DIR creates no database', 
   })
 
   test.each(commands)('%s %s', async (...args) => {
-    await expect(run(args)).rejects.toThrow(`No server has run with DATA_DIR=${other}; `)
+    const ran = await command(args, {})
+    expect(ran).toMatchObject({ code: 1, err: expect.stringContaining(`No server has run with DATA_DIR=${other}; `) })
     expect(fs.existsSync(other)).toBe(false)
   })
 
@@ -86,7 +88,8 @@ describe('an operator’s command with an unused DATA_DIR creates no database', 
     onTestFinished(() => rm(spaced, { recursive: true, force: true }))
     const running = await startEmbedded({ dataDir: spaced, settings: NOT_DURABLE })
     onTestFinished(() => running.stop())
-    await expect(run(['keys', 'list'])).rejects.toThrow(new RegExp(`; the running .*DATA_DIR=${spaced}(,|\\.$)`))
+    const { err } = await command(['server', 'keys', 'list'], {})
+    expect(err).toMatch(new RegExp(`; the running .*DATA_DIR=${spaced}(,|\\.$)`, 'm'))
   })
 })
 

@@ -175,7 +175,7 @@ describe('on the embedded Postgres', () => {
     const writer = await writeOn(await installation.databaseUri())
     await expect.poll(writer.written).toBeGreaterThan(100)
     before = writer.written() - 1
-    const made = await cli(['backup', backup()], installation.env)
+    const made = await cli(['server', 'backup', backup()], installation.env)
     await writer.stop()
     expect(made, made.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('is complete') })
     expect(writer.written()).toBeGreaterThan(before + 1)
@@ -198,7 +198,7 @@ describe('on the embedded Postgres', () => {
 
   test('a killed restore lets no server start, and the next restore brings everything back', async () => {
     await installation.lose()
-    const killed = run('cli', ['restore', backup()], installation.env)
+    const killed = run('cli', ['server', 'restore', backup()], installation.env)
     await expect.poll(() => fs.existsSync(path.join(installation.dataDir, 'restore-unfinished')), PATIENT).toBe(true)
     killed.child.kill('SIGKILL')
     await killed.ended

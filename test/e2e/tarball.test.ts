@@ -7,7 +7,6 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { deployOne } from '../../src/cli/remote/deploy.ts'
 import { command } from '../client/support.ts'
 import { eventually } from '../dataplane/support.ts'
 import { newDataDir } from '../support/data-dir.ts'
@@ -98,7 +97,7 @@ test('the command line deploys a folder without graphs, with its own health path
 }).listen(process.env.PORT)`,
   )
   const given = ['--dir', folder, '--secret', 'PILOTHOUSE_HEALTH_PATH', '--json']
-  const ran = await command(deployOne, ['no-graphs', ...given], {
+  const ran = await command(['deploy', 'no-graphs', ...given], {
     PILOTHOUSE_URL: server.url,
     CONTROL_PLANE_API_KEY: KEY,
     PILOTHOUSE_HEALTH_PATH: '/healthz',

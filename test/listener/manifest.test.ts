@@ -5,9 +5,8 @@ import { Deployment } from 'kubernetes-models/apps/v1'
 import { Role, RoleBinding } from 'kubernetes-models/rbac.authorization.k8s.io/v1'
 import { ServiceAccount } from 'kubernetes-models/v1'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { printListenerManifest } from '../../src/cli/listener.ts'
-import { UsageError } from '../../src/cli/terminal/command.ts'
 import { readListenerSettings } from '../../src/platform/config/listener-settings.ts'
+import { command } from '../client/support.ts'
 import { cli } from '../support/process.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -151,8 +150,7 @@ test.each([
   ],
   ['with a wrong setting', [...ARGS, '--set', 'VOLUME_POLICY=retain'], /VOLUME_POLICY must be delete or keep/],
 ])('the command called %s reports the mistake', async (_how, args, message) => {
-  const error = await printListenerManifest.run(args).catch((thrown: Error) => thrown)
-  expect(error).toBeInstanceOf(UsageError)
-  expect((error as Error).message).toMatch(message)
-  expect((error as Error).message).not.toContain('canary')
+  const ran = await command(['listener', 'manifest', ...args], {})
+  expect(ran).toMatchObject({ code: 2, err: expect.stringMatching(message) })
+  expect(ran.err).not.toContain('canary')
 })

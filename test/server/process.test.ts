@@ -86,7 +86,9 @@ describe('with a Postgres of its own', () => {
     const second = await start()
     expect(second.key).toBeUndefined()
     expect((await get(`${second.url}/v2/deployments`, key)).status).toBe(200)
-    const made = await cli(['keys', 'create', '--role', 'viewer', '--name', 'dashboard'], { DATA_DIR: folder.path })
+    const made = await cli(['server', 'keys', 'create', '--role', 'viewer', '--name', 'dashboard'], {
+      DATA_DIR: folder.path,
+    })
     expect(made).toMatchObject({ code: 0 })
     expect((await get(`${first.url}/v2/deployments`, made.stdout.trim())).status).toBe(200)
 

@@ -36,7 +36,7 @@ export interface SourceBuilderOptions extends Omit<ImageBuilderOptions, 'reaper'
   maxBuilds: number
 }
 
-const BUILDER_HELP = 'Or run a builder on a machine that has an engine: npm run cli -- builder.'
+const BUILDER_HELP = 'Or run a builder on a machine that has an engine: pilothouse builder.'
 
 export function createSourceBuilder(options: SourceBuilderOptions): SourceBuilder & Pick<ImageBuilder, 'problem'> {
   const { dataDir, env, sources, gitDirectory, outboundAllow = [], store, servers, base, packageIndexes } = options

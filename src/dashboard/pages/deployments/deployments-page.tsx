@@ -131,7 +131,7 @@ function Nothing({ filtered, onClear }: { filtered: boolean; onClear(): void }) 
     <Empty title="No deployments yet">
       <Text size="sm">
         A deployment is an agent with an address: from a git repository, an upload or an image. A new deployment from
-        this page, the API or <code>npm run cli -- demo</code> appears here immediately.
+        this page, the API or <code>pilothouse demo</code> appears here immediately.
       </Text>
     </Empty>
   )

@@ -43,7 +43,7 @@ export function Install({ listener: { id, computeId, computeConfig } }: InstallP
   }
   const namespaces = computeConfig.k8sNamespaces?.join(',') || 'NAMESPACE'
   const manifest = [
-    `npm run cli -- listener manifest --listener-id ${id} \\`,
+    `pilothouse listener manifest --listener-id ${id} \\`,
     `  --control-plane-url ${location.origin} \\`,
     `  --image IMAGE --namespaces ${namespaces} | kubectl apply -f -`,
   ].join('\n')

@@ -127,7 +127,7 @@ function KeyForm() {
           Sign in
         </Button>
         <Text c="dimmed" size="xs">
-          On the server’s machine <Code>npm run cli -- dashboard</Code> opens it signed in.
+          On the server’s machine <Code>pilothouse server dashboard</Code> opens it signed in.
         </Text>
       </Stack>
     </form>

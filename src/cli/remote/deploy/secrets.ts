@@ -1,19 +1,19 @@
 /** The secrets that `deploy` sends. Values come from the environment or a file, because other users can see command lines. */
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import type { Deployment, SecretsChange } from '../../client/index.ts'
-import { UsageError } from '../terminal/command.ts'
-import type { Io } from './call.ts'
+import type { Deployment, SecretsChange } from '../../../client/index.ts'
+import { type Call, UsageError } from '../../terminal/command.ts'
 
 export interface SecretOptions {
   /** names of secrets and of environment variables with their values */
-  secret: string[] | undefined
-  'secrets-file': string | undefined
+  secret?: string[]
+  secretsFile?: string
+  unsetSecret?: string[]
 }
 
 /** Returns name → value. Throws UsageError; no message contains a value. */
-export function readSecrets(options: SecretOptions, env: Io['env']): Map<string, string> {
-  const given = new Map(Object.entries(readSecretsFile(options['secrets-file'])))
+export function readSecrets(options: SecretOptions, env: Call['env']): Map<string, string> {
+  const given = new Map(Object.entries(readSecretsFile(options.secretsFile)))
   for (const name of options.secret ?? []) {
     if (name.includes('='))
       throw new UsageError('--secret takes only a name. Set the value in the environment variable of this name.')

@@ -1,34 +1,44 @@
 /** Waits for a revision, prints its progress and its outcome with the reason and the last log lines. */
-import { type Client, type Deployment, type Revision, WaitTimeoutError } from '../../client/index.ts'
-import { type CommandCall, isUnavailable, type Outcome, parseSeconds, type Result } from './call.ts'
-import { formatMessage } from './logs.ts'
+import type { Command, OptionValues } from '@commander-js/extra-typings'
+import { type Client, type Deployment, type LogLine, type Revision, WaitTimeoutError } from '../../../client/index.ts'
+import type { Outcome, Result } from '../../terminal/command.ts'
+import { isUnavailable, type RemoteCall, seconds } from './call.ts'
 
-export const WAIT_OPTIONS = {
-  timeout: { type: 'string', default: '1800' },
-  logs: { type: 'boolean', default: false },
-} as const
+type WaitOptions = {
+  timeout: number
+  logs?: true
+}
 
-export const WAIT_HELP = `  --timeout S       seconds to wait (1800); the rollout continues after that
-  --logs            prints the build's output while waiting`
+export const addWaitOptions = <A extends unknown[], O extends OptionValues>(command: Command<A, O>) =>
+  command
+    .option('--timeout <seconds>', 'how long to wait; the rollout continues after that', seconds, 1800)
+    .option('--logs', 'print the build’s output while waiting') as Command<A, O & WaitOptions>
 
-type WaitCall = CommandCall<typeof WAIT_OPTIONS>
+export const WAIT_DETAILS = `Exit codes: 0 deployed or done, 1 failed, 2 invalid arguments, 3 invalid credential, 4 still running at the timeout or when
+the server became unreachable, 5 superseded by a newer rollout, 6 interrupted, 7 server unreachable before it accepted anything.`
 
 /**
  * A failed revision, `--timeout` and an unreachable server are outcomes, not errors: the server accepted the rollout and continues
  * it without this command.
  */
-export async function followRevision(call: WaitCall, deployment: Deployment, revisionId: string): Promise<Result> {
-  const { client, values, say } = call
+export async function followRevision(
+  call: RemoteCall,
+  options: WaitOptions,
+  deployment: Deployment,
+  revisionId: string,
+): Promise<Result> {
+  const { client, say, progress } = call
   const startedAt = performance.now()
   const ids = { deploymentId: deployment.id, revisionId }
-  const timeoutMs = parseSeconds('--timeout', values.timeout) * 1000
-  const output = values.logs ? showBuild(call, ids) : null
+  const timeoutMs = options.timeout * 1000
+  const output = options.logs ? showBuild(call, ids) : null
   let last: Revision | null = null
   const onChange = (revision: Revision) => {
     last = revision
     const { status, status_message } = revision
     const after = `${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s`
     say(`${status.padEnd(16)}${after}${status_message === null ? '' : `  ${status_message}`}`)
+    progress(statusText(revision))
   }
   try {
     const ended = await client.waitUntilTerminal({ ...ids, timeoutMs, onChange })
@@ -47,7 +57,7 @@ export async function followRevision(call: WaitCall, deployment: Deployment, rev
 const LAST_OUTPUT_TIMEOUT_MS = 5_000
 
 /** Prints the build's output. An error here does not change the outcome. */
-function showBuild({ client, say, colours }: WaitCall, ids: { deploymentId: string; revisionId: string }) {
+function showBuild({ client, say, colours }: RemoteCall, ids: { deploymentId: string; revisionId: string }) {
   const stop = new AbortController()
   const shown = (async () => {
     const lines = client.followLogs({ ...ids, type: 'build', signal: stop.signal })
@@ -102,7 +112,7 @@ async function resultOf(
       ...log.map((line) => `  | ${line}`),
       ...(url === null ? [] : [url]),
       ...(outcome === 'running'
-        ? [`The rollout continues. To keep waiting: npm run cli -- wait ${id} --revision ${revisionId}`]
+        ? [`The rollout continues. To keep waiting: pilothouse wait ${id} --revision ${revisionId}`]
         : []),
     ].join('\n'),
   }
@@ -116,8 +126,13 @@ const urlOf = (client: Client, { id, url }: Deployment): Promise<string | null> 
   )
 
 /** for example `revision 2 (ID) build failed` */
-const describeRevision = ({ number, id, status }: Revision) =>
-  `revision ${number} (${id}) ${status.toLowerCase().replaceAll('_', ' ')}`
+const describeRevision = (revision: Revision) => `revision ${revision.number} (${revision.id}) ${statusText(revision)}`
+
+const statusText = ({ status }: Revision) => status.toLowerCase().replaceAll('_', ' ')
+
+/** An older server sends no `ansi`. */
+export const formatMessage = ({ message, ansi }: LogLine, inColours: boolean): string =>
+  inColours ? (ansi ?? message) : message
 
 const LAST_LINES = 20
 

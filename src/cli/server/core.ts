@@ -1,23 +1,23 @@
 /** Helpers for commands that use the database: opening it, and choosing an organization or workspace. */
 import { pino } from 'pino'
-import { requireUsed } from '../app/backup/data-dir.ts'
-import { createCore, type Opened } from '../app/core.ts'
-import { createLogger } from '../app/logger.ts'
-import type { Core, ReadCore } from '../domain/transaction/context.ts'
-import type { Organization, Workspace } from '../domain/values/row-types.ts'
-import { readConfig } from '../platform/config/config.ts'
-import { UsageError } from './terminal/command.ts'
+import { requireUsed } from '../../app/backup/data-dir.ts'
+import { createCore, type Opened } from '../../app/core.ts'
+import { createLogger } from '../../app/logger.ts'
+import type { Core, ReadCore } from '../../domain/transaction/context.ts'
+import type { Organization, Workspace } from '../../domain/values/row-types.ts'
+import { readConfig } from '../../platform/config/config.ts'
+import { UsageError } from '../terminal/command.ts'
 
 /**
  * Runs `work` on the server's database; the server may run. Throws if the database is unused instead of creating it. Acts as the
  * system, not as a caller.
  */
-export async function withCore(work: (core: Core, opened: Opened) => Promise<void>): Promise<void> {
+export async function withCore<T>(work: (core: Core, opened: Opened) => Promise<T>): Promise<T> {
   const config = readConfig(process.env)
   await requireUsed(config)
   const opened = await createCore(config, createLogger('warn', pino.destination({ fd: 2, sync: true })))
   try {
-    await work(opened.core, opened)
+    return await work(opened.core, opened)
   } finally {
     await opened.close()
   }

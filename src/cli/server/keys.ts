@@ -1,42 +1,42 @@
-/** `keys create`, `keys list`, `keys revoke`: API keys, for operators of the server's machine. */
+/** `server keys create|list|revoke`: API keys, for operators of the server's machine. */
 import { z } from 'zod'
-import { issueKey, KEY_ROLES, type NewKey, WITHOUT_HASH } from '../domain/keys/key.ts'
-import { keyViolations, markRevoked } from '../domain/keys/manage.ts'
-import { optional, printableName, uuid } from '../domain/parsing/fields.ts'
-import { shareListener } from '../domain/repositories/locks.ts'
-import { type ReadCore, transaction } from '../domain/transaction/context.ts'
-import { COMMAND_LINE } from '../domain/values/event-types.ts'
-import { agentId as agentIdShape } from '../domain/values/oauth-provider.ts'
-import type { ApiKey, Listener } from '../domain/values/row-types.ts'
+import { issueKey, KEY_ROLES, type NewKey, WITHOUT_HASH } from '../../domain/keys/key.ts'
+import { keyViolations, markRevoked } from '../../domain/keys/manage.ts'
+import { optional, printableName, uuid } from '../../domain/parsing/fields.ts'
+import { shareListener } from '../../domain/repositories/locks.ts'
+import { type ReadCore, transaction } from '../../domain/transaction/context.ts'
+import { COMMAND_LINE } from '../../domain/values/event-types.ts'
+import { agentId as agentIdShape } from '../../domain/values/oauth-provider.ts'
+import type { ApiKey, Listener } from '../../domain/values/row-types.ts'
+import { command, formatTable, UsageError } from '../terminal/command.ts'
 import { selectWorkspace, withCore } from './core.ts'
-import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 
-export const createKeys: Command = {
-  usage:
-    '--role viewer|deployer|admin|listener|agent|builder --name NAME [--owner OWNER] [--listener ID] [--agent ID] [--secrets-read] [--expires-in-days N] [--organization] [--workspace ID]',
-  summary:
-    'creates an API key and prints it once; --organization: valid in every workspace; --listener, --agent: the listener or agent that uses the key; --owner: the person or team that uses the key, shown as the author of changes',
-  async run(args) {
-    const { values } = readOptions(args, {
-      role: { type: 'string' },
-      name: { type: 'string' },
-      owner: { type: 'string' },
-      listener: { type: 'string' },
-      agent: { type: 'string' },
-      'secrets-read': { type: 'boolean', default: false },
-      'expires-in-days': { type: 'string' },
-      organization: { type: 'boolean', default: false },
-      workspace: { type: 'string' },
-    })
+export const create = command({
+  examples: [
+    'server keys create --role deployer --name ci --expires-in-days 90',
+    'server keys create --role admin --name all --organization',
+  ],
+  define: (command) =>
+    command
+      .requiredOption('--role <role>', KEY_ROLES.join(', '))
+      .requiredOption('--name <name>', 'what the key is for')
+      .option('--owner <owner>', 'the person or team that uses the key, shown as the author of changes')
+      .option('--listener <id>', 'the listener that uses the key')
+      .option('--agent <id>', 'the agent that uses the key')
+      .option('--secrets-read', 'the key may read the values of secrets', false)
+      .option('--expires-in-days <n>', 'when the key expires; by default never')
+      .option('--organization', 'valid in every workspace', false)
+      .option('--workspace <id>', 'the workspace, if there are several'),
+  async work({ say }, _, values) {
     const role = z.enum(KEY_ROLES).safeParse(values.role)
     if (!role.success) throw new UsageError(`--role must be one of: ${KEY_ROLES.join(', ')}.`)
     const name = printableName.safeParse(values.name)
     if (!name.success) throw new UsageError('--name must have 1 to 128 printable characters.')
     const owner = optional(printableName).safeParse(values.owner)
     if (!owner.success) throw new UsageError('--owner must have 1 to 128 printable characters.')
-    const expiresAt = expiryFromDays(values['expires-in-days'])
+    const expiresAt = expiryFromDays(values.expiresInDays)
     const { listenerId, agentId } = parseHolder(values)
-    await withCore(async (core) => {
+    return withCore(async (core) => {
       const workspace = await selectWorkspace(
         core,
         values.workspace ??
@@ -51,7 +51,7 @@ export const createKeys: Command = {
           name: name.data,
           owner: owner.data,
           role: role.data,
-          secretsRead: values['secrets-read'],
+          secretsRead: values.secretsRead,
           listenerId,
           agentId,
           expiresAt,
@@ -60,20 +60,28 @@ export const createKeys: Command = {
         })
       })
       // stdout has only the key, for scripts
-      process.stderr.write(`Created the key ${row.id}. Store it now; it is not shown again:\n`)
-      process.stdout.write(`${text}\n`)
+      say(`Created the key ${row.id}. Store it now; it is not shown again:`)
+      return { outcome: 'done', json: { id: row.id, key: text }, text }
     })
   },
+})
+
+interface HolderOptions {
+  role: string
+  listener?: string
+  agent?: string
+  organization: boolean
+  secretsRead: boolean
 }
 
 /** Reads the listener or agent that uses the key. Throws UsageError, also for options that exclude each other. */
-function parseHolder(values: Record<string, string | boolean | undefined>): Pick<NewKey, 'listenerId' | 'agentId'> {
+function parseHolder(values: HolderOptions): Pick<NewKey, 'listenerId' | 'agentId'> {
   const violation = keyViolations({
     role: values.role as (typeof KEY_ROLES)[number],
-    listener_id: values.listener as string | undefined,
-    agent_id: values.agent as string | undefined,
-    organization_wide: values.organization as boolean,
-    secrets_read: values['secrets-read'] as boolean,
+    listener_id: values.listener,
+    agent_id: values.agent,
+    organization_wide: values.organization,
+    secrets_read: values.secretsRead,
   })[0]
   if (violation) throw new UsageError(`${OPTION_OF_FIELD[String(violation.loc[1])]}: ${violation.msg}`)
   const listener = optional(uuid).safeParse(values.listener)
@@ -115,18 +123,17 @@ function expiryFromDays(text: string | undefined): Date | null {
   return new Date(Date.now() + days * 86_400_000)
 }
 
-export const listKeys: Command = {
-  usage: '',
-  summary: 'lists the API keys of all workspaces, including revoked keys',
-  async run(args) {
-    readOptions(args, {})
-    await withCore(async (core) => {
+export const list = command({
+  examples: ['server keys list', 'server keys list --json'],
+  define: (command) => command,
+  async work() {
+    return withCore(async (core) => {
       const keys = await core.db.apiKey.findMany({
         include: { workspace: true, listener: true },
         omit: WITHOUT_HASH,
         orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
       })
-      printTable([
+      const text = formatTable([
         ['ID', 'KEY', 'ROLE', 'WORKSPACE', 'STATE', 'LAST USED', 'OWNER', 'NAME'],
         ...keys.map((key) => [
           key.id,
@@ -139,9 +146,25 @@ export const listKeys: Command = {
           key.name,
         ]),
       ])
+      const json = keys.map((key) => ({
+        id: key.id,
+        prefix: key.prefix,
+        name: key.name,
+        owner: key.owner,
+        role: key.role,
+        secrets_read: key.secretsRead,
+        workspace_id: key.workspaceId,
+        listener_id: key.listenerId,
+        agent_id: key.agentId,
+        created_at: key.createdAt,
+        expires_at: key.expiresAt,
+        revoked_at: key.revokedAt,
+        last_used_at: key.lastUsedAt,
+      }))
+      return { outcome: 'done', json: { keys: json }, text }
     })
   },
-}
+})
 
 function formatRole({
   role,
@@ -160,14 +183,13 @@ function formatState({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expir
   return `${expiresAt > new Date() ? 'valid until' : 'expired'} ${expiresAt.toISOString()}`
 }
 
-export const revokeKeys: Command = {
-  usage: 'ID',
-  summary: 'revokes an API key; running servers refuse it immediately',
-  async run(args) {
-    const { positionals } = readOptions(args, {}, 1)
-    const id = z.uuid().safeParse(positionals[0])
-    if (!id.success) throw new UsageError('ID must be an id that `keys list` shows, not the key itself.')
-    await withCore(async (core) => {
+export const revoke = command({
+  examples: ['server keys revoke 0198c5b4-7a52-7cc1-b7a3-6f0d52a4cbf1'],
+  define: (command) => command.argument('<id>', 'an id that `server keys list` shows'),
+  async work(_, [given]) {
+    const id = z.uuid().safeParse(given)
+    if (!id.success) throw new UsageError('ID must be an id that `server keys list` shows, not the key itself.')
+    return withCore(async (core) => {
       await transaction(core, async (tx) => {
         const key = await tx.sql.apiKey.findUnique({ where: { id: id.data }, omit: WITHOUT_HASH })
         if (!key) throw new UsageError(`There is no API key ${id.data}.`)
@@ -182,7 +204,7 @@ export const revokeKeys: Command = {
           ).id
         await markRevoked(tx, key, { workspaceId, actor: COMMAND_LINE })
       })
-      process.stdout.write(`Revoked ${id.data}\n`)
+      return { outcome: 'done', json: { id: id.data }, text: `Revoked ${id.data}` }
     })
   },
-}
+})

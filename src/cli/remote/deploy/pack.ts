@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { UsageError } from '../terminal/command.ts'
+import { UsageError } from '../../terminal/command.ts'
 
 export interface Tarball {
   file: string
@@ -15,7 +15,7 @@ export interface Tarball {
 }
 
 /** Defaults of --config by priority: graph configuration files, then files of applications without graphs. */
-const CONFIG_FILES = ['langgraph.json', 'graph.json', 'package.json', 'pyproject.toml', 'Procfile', 'Dockerfile']
+export const CONFIG_FILES = ['langgraph.json', 'graph.json', 'package.json', 'pyproject.toml', 'Procfile', 'Dockerfile']
 
 /** Throws UsageError if the folder has none of CONFIG_FILES. */
 export function defaultConfig(folder: string): string {

@@ -1,21 +1,18 @@
-/** `secrets rotate`: encrypts all secrets with the first key, so that older keys can be removed. */
-import { requireUsed } from '../app/backup/data-dir.ts'
-import { addKey } from '../app/keyring-file.ts'
-import { rotateSecrets } from '../domain/secrets/rotate.ts'
-import { readConfig } from '../platform/config/config.ts'
+/** `server secrets rotate`: encrypts all secrets with the first key, so that older keys can be removed. */
+import { requireUsed } from '../../app/backup/data-dir.ts'
+import { addKey } from '../../app/keyring-file.ts'
+import { rotateSecrets } from '../../domain/secrets/rotate.ts'
+import { readConfig } from '../../platform/config/config.ts'
+import { command, type Result, UsageError } from '../terminal/command.ts'
 import { withCore } from './core.ts'
-import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
 
-export const rotateKeys: Command = {
-  usage: '[--new-key]',
-  summary: [
-    'encrypts everything with the first key of SECRETS_KEYS or of the key file, and lists the keys that you can remove;',
-    '--new-key: only adds a new first key to the key file; restart the servers, then rotate',
-  ].join('\n      '),
-  async run(args) {
-    const { values } = readOptions(args, { 'new-key': { type: 'boolean', default: false } })
-    if (values['new-key']) return newKey()
-    await withCore(async ({ keyring, ...core }) => {
+export const rotate = command({
+  examples: ['server secrets rotate --new-key', 'server secrets rotate'],
+  define: (command) =>
+    command.option('--new-key', 'only add a new first key to the key file; restart the servers, then rotate'),
+  async work({ json: asJson, print }, _args, options) {
+    if (options.newKey) return newKey()
+    return withCore(async ({ keyring, ...core }) => {
       const { rewrapped, needed, signedUntil } = await rotateSecrets({ ...core, keyring })
       const lines = [`Encrypted ${rewrapped} values with the key ${keyring.currentId}.`]
       const retired = keyring.ids.filter((id) => id !== keyring.currentId && !needed.has(id))
@@ -30,12 +27,15 @@ export const rotateKeys: Command = {
         lines.push(
           `A running server with another first key than ${keyring.currentId} still encrypts with that key. Restart it, then run this command again.`,
         )
-      process.stdout.write(`${lines.join('\n')}\n`)
-      if (needed.size > 0)
-        throw new CommandError([...needed].map(([id, count]) => stillNeeded(keyring.has(id), id, count)).join('\n'))
+      const json = { key: keyring.currentId, rewrapped, unused: retired, still_needed: Object.fromEntries(needed) }
+      const text = lines.join('\n')
+      if (needed.size === 0) return { outcome: 'done', json, text }
+      const missing = [...needed].map(([id, count]) => stillNeeded(keyring.has(id), id, count)).join('\n')
+      if (!asJson) print(text)
+      return { outcome: 'failed', json: { ...json, error: { code: 'FAILED', detail: missing } }, text: missing }
     })
   },
-}
+})
 
 function stillNeeded(known: boolean, id: string, count: number): string {
   return known
@@ -45,7 +45,7 @@ function stillNeeded(known: boolean, id: string, count: number): string {
       : `${count} values need the key ${id}, which is missing. Add it after the first key, then run this command again.`
 }
 
-async function newKey(): Promise<void> {
+async function newKey(): Promise<Result> {
   const config = readConfig(process.env)
   if (config.SECRETS_KEYS)
     throw new UsageError(
@@ -53,7 +53,6 @@ async function newKey(): Promise<void> {
     )
   await requireUsed(config)
   const { id, file } = await addKey(config)
-  process.stdout.write(
-    `The key ${id} is now the first key in ${file}. Restart every server of this DATA_DIR, then run \`secrets rotate\`.\n`,
-  )
+  const text = `The key ${id} is now the first key in ${file}. Restart every server of this DATA_DIR, then run \`pilothouse server secrets rotate\`.`
+  return { outcome: 'done', json: { key: id, file }, text }
 }

@@ -1,34 +1,54 @@
 /** The source in the request body of `deploy`, from its options: for a create and for an update. */
-import type { Client, components, DeployBody, Deployment } from '../../client/index.ts'
-import { UsageError } from '../terminal/command.ts'
-import type { OptionValues } from './call.ts'
-import { defaultConfig } from './pack.ts'
+import type { Command } from '@commander-js/extra-typings'
+import type { Client, components, DeployBody, Deployment } from '../../../client/index.ts'
+import { UsageError } from '../../terminal/command.ts'
+import { CONFIG_FILES, defaultConfig } from './pack.ts'
 
-export const SOURCE_OPTIONS = {
-  repo: { type: 'string' },
-  ref: { type: 'string' },
-  config: { type: 'string' },
-  integration: { type: 'string' },
-  type: { type: 'string' },
-  'build-on-push': { type: 'boolean' },
-  image: { type: 'string' },
-  listener: { type: 'string' },
-  namespace: { type: 'string' },
-  dir: { type: 'string' },
-} as const
+export type SourceOptions = {
+  repo?: string
+  ref?: string
+  config?: string
+  integration?: string
+  type?: DeploymentType
+  buildOnPush?: true
+  image?: string
+  listener?: string
+  namespace?: string
+  dir?: string
+}
+
+export const addSourceOptions = <A extends unknown[]>(command: Command<A>) =>
+  command
+    .optionsGroup('Source in git (an update keeps what you omit; the name alone builds the newest commit):')
+    .option('--repo <url>', 'the repository')
+    .option('--ref <ref>', 'a branch, or a tag as refs/tags/…')
+    .option(
+      '--config <path>',
+      'the graph configuration file, or package.json, pyproject.toml, Procfile or Dockerfile of an application without graphs',
+    )
+    .option('--integration <id>', 'the git integration, if there are several')
+    .option('--type <type>', 'dev or prod; only when the deployment is created')
+    .option('--build-on-push', 'build each push to the branch')
+    .optionsGroup('Source as an image:')
+    .option('--image <uri>', 'the image')
+    .option('--listener <id>', 'the listener that runs a new deployment')
+    .option('--namespace <name>', 'the namespace of a new deployment')
+    .optionsGroup('Source in a local folder:')
+    .option(
+      '--dir <folder>',
+      `the folder, without files that git ignores; --config defaults to the first existing file of ${CONFIG_FILES.join(', ')}`,
+    ) as Command<A, SourceOptions>
 
 type DeploymentType = components['schemas']['SourceConfigInput']['deployment_type']
-type SourceValues = OptionValues<typeof SOURCE_OPTIONS>
-
 /** Contains only the given options. Without any, sends the stored ref, which builds its newest commit. */
 export function updateBody(
-  values: SourceValues,
+  options: SourceOptions,
   { source, source_revision_config }: Deployment,
   changesSecrets: boolean,
 ): DeployBody {
-  const { repo, integration, ref, config, image, listener, namespace, type, dir } = values
+  const { repo, integration, ref, config, image, listener, namespace, type, dir } = options
   const onlyName =
-    !changesSecrets && [repo, ref, config, image, dir, values['build-on-push']].every((value) => value === undefined)
+    !changesSecrets && [repo, ref, config, image, dir, options.buildOnPush].every((value) => value === undefined)
   if (onlyName && source !== 'gitprovider')
     throw new UsageError(`No change is given. Pass --image, --dir or secrets (the deployment's source is ${source}).`)
   const repo_ref = ref ?? (onlyName || repo !== undefined ? source_revision_config.repo_ref : undefined)
@@ -36,8 +56,8 @@ export function updateBody(
     source_config: {
       repo_url: repo,
       integration_id: integration,
-      deployment_type: type as DeploymentType,
-      build_on_push: values['build-on-push'],
+      deployment_type: type,
+      build_on_push: options.buildOnPush,
       listener_id: listener,
       listener_config: namespace === undefined ? undefined : { k8s_namespace: namespace },
     },
@@ -45,8 +65,8 @@ export function updateBody(
   }
 }
 
-export async function createBody(client: Client, values: SourceValues, name: string): Promise<DeployBody> {
-  const { repo, integration, ref, config, image, listener, namespace, type } = values
+export async function createBody(client: Client, options: SourceOptions, name: string): Promise<DeployBody> {
+  const { repo, integration, ref, config, image, listener, namespace, type } = options
   if (repo !== undefined) {
     if (ref === undefined || config === undefined)
       throw new UsageError(
@@ -57,8 +77,8 @@ export async function createBody(client: Client, values: SourceValues, name: str
       source_config: {
         integration_id: integration ?? (await onlyIntegration(client)),
         repo_url: repo,
-        deployment_type: type as DeploymentType,
-        build_on_push: values['build-on-push'],
+        deployment_type: type,
+        build_on_push: options.buildOnPush,
       },
       source_revision_config: { repo_ref: ref, graph_config_path: config },
     }
@@ -72,9 +92,9 @@ export async function createBody(client: Client, values: SourceValues, name: str
       },
       source_revision_config: { image_uri: image },
     }
-  if (values.dir === undefined)
+  if (options.dir === undefined)
     throw new UsageError(`There is no deployment ${name} yet. To create it, pass --repo, --image or --dir.`)
-  const graph_config_path = config ?? defaultConfig(values.dir)
+  const graph_config_path = config ?? defaultConfig(options.dir)
   return { source: 'internal_source', source_config: {}, source_revision_config: { graph_config_path } }
 }
 

@@ -1,0 +1,46 @@
+/** Input and output of a command: the process's or a test's. */
+import { createInterface } from 'node:readline/promises'
+
+export interface Io {
+  env: Record<string, string | undefined>
+  out(text: string): void
+  err(text: string): void
+  /** default: no colours */
+  colours?: { out: boolean; err: boolean }
+  /** Asks a person. Undefined: no terminal. */
+  ask?: (question: string) => Promise<string>
+  /** stderr can show a line that changes. */
+  animated?: boolean
+  /** Ends the process on SIGINT (130) and SIGTERM (143). */
+  leaveOnSignals?: () => void
+}
+
+export const processIo = (): Io => ({
+  env: process.env,
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  colours: { out: showsColours(process.stdout), err: showsColours(process.stderr) },
+  ...(process.stdin.isTTY && process.stderr.isTTY && { ask }),
+  animated: process.stderr.isTTY && process.env.TERM !== 'dumb',
+  leaveOnSignals,
+})
+
+/** Respects NO_COLOR. */
+const showsColours = (stream: NodeJS.WriteStream): boolean => stream.isTTY && stream.hasColors()
+
+async function ask(question: string): Promise<string> {
+  const prompt = createInterface({ input: process.stdin, output: process.stderr })
+  prompt.once('SIGINT', () => process.exit(130))
+  // Ctrl-D
+  prompt.once('close', () => process.exitCode ?? process.stderr.write('\n'))
+  try {
+    return await prompt.question(question)
+  } finally {
+    prompt.close()
+  }
+}
+
+function leaveOnSignals(): void {
+  process.once('SIGINT', () => process.exit(130))
+  process.once('SIGTERM', () => process.exit(143))
+}
