@@ -1,5 +1,4 @@
 /** A connection to one server with one key: openapi-fetch's typed calls, with retries and thrown errors. */
-import { randomUUID } from 'node:crypto'
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
 import type { paths } from './openapi.ts'
 import { fetchWithRetries, type RetryOptions } from './retry.ts'
@@ -44,12 +43,16 @@ export function connect({
     fetch(request) {
       // one key for all tries
       if (request.method !== 'GET' && !request.headers.has('idempotency-key'))
-        request.headers.set('Idempotency-Key', randomUUID())
+        request.headers.set('Idempotency-Key', randomKey())
       return fetchWithRetries(retry, () => request.clone())
     },
   })
   return { api, retry, origin: url.origin }
 }
+
+/** Not `randomUUID()`, which browsers offer only over https. */
+const randomKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 function parseBaseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null

@@ -1,6 +1,6 @@
 /** A `fetch` with retries, for all calls of the client (README.md). Every write has an Idempotency-Key, so a retry is safe. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { PilothouseError, parseError, UnreachableError } from './errors.ts'
+import { pause } from './pause.ts'
 
 export interface RetryOptions {
   /** Retries end this many ms after the first failure. 0: no retries. */
@@ -37,9 +37,7 @@ export class Backoff {
     if (performance.now() + pauseMs > this.#giveUpAt) return false
     this.#tries += 1
     this.#options.onRetry?.(error, pauseMs)
-    await pause(pauseMs, undefined, { signal: signal ?? undefined }).catch((aborted) => {
-      throw signal?.reason ?? aborted
-    })
+    await pause(pauseMs, signal)
     return true
   }
 }

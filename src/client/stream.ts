@@ -109,7 +109,7 @@ async function* readItems(response: Response): AsyncGenerator<EventSourceMessage
 }
 
 async function withSilenceTimeout<T>(read: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
   const silence = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new DOMException('', 'TimeoutError')), SILENCE_TIMEOUT_MS)
   })

@@ -1,12 +1,11 @@
 /** Uploads the tarball of an `internal_source` deployment to an upload URL from the server. */
-import { openAsBlob } from 'node:fs'
 import type { Connection } from './connection.ts'
 import { fetchWithRetries } from './retry.ts'
 
 export interface UploadOptions {
   deploymentId: string
-  /** path of a gzip tarball of at most 200 MB */
-  file: string
+  /** a gzip tarball of at most 200 MB; in Node also its path */
+  file: string | Blob
   signal?: AbortSignal
 }
 
@@ -19,7 +18,15 @@ export async function uploadSource({ api, retry }: Connection, options: UploadOp
   const path = { deployment_id: deploymentId }
   const { data } = await api.POST('/v2/deployments/{deployment_id}/upload-url', { params: { path }, signal })
   const { upload_url, object_path } = data!
-  const body = await openAsBlob(file, { type: 'application/gzip' })
+  const blob = typeof file === 'string' ? await openFile(file) : file
+  const body = blob.slice(0, blob.size, 'application/gzip')
   await fetchWithRetries(retry, () => new Request(upload_url, { method: 'PUT', body, signal }))
   return object_path
+}
+
+/** Gets `node:fs` at run time: bundlers for browsers refuse an import of it. */
+async function openFile(path: string): Promise<Blob> {
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
+  if (!fs) throw new TypeError('A path needs Node.js: pass a Blob.')
+  return fs.openAsBlob(path)
 }

@@ -1,8 +1,8 @@
 /** Waits for the end of a revision by long polls: one request a minute, answered when the revision changes. */
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Connection } from './connection.ts'
 import { WaitTimeoutError } from './errors.ts'
 import type { Revision } from './openapi.ts'
+import { pause } from './pause.ts'
 
 export interface WaitOptions {
   deploymentId: string
@@ -66,8 +66,7 @@ export async function waitUntilTerminal({ api }: Connection, options: WaitOption
       }
       if (performance.now() >= deadline) throw timeoutError(last)
       // a server that stops answers long polls early
-      if (!changed && performance.now() - startedAt < MIN_POLL_INTERVAL_MS)
-        await pause(MIN_POLL_INTERVAL_MS, undefined, { signal })
+      if (!changed && performance.now() - startedAt < MIN_POLL_INTERVAL_MS) await pause(MIN_POLL_INTERVAL_MS, signal)
     }
   } catch (error) {
     options.signal?.throwIfAborted()
