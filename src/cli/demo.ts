@@ -15,7 +15,7 @@ import { serverDashboardUrl } from './server/dashboard.ts'
 import { CommandError, command, UsageError } from './terminal/command.ts'
 
 const run = promisify(execFile)
-const AGENT_FOLDER = path.join(CHECKOUT, 'test/fixtures/agent')
+const AGENT_FOLDER = path.join(CHECKOUT, 'src/cli/demo-agent')
 const DEPLOYMENT_NAME = 'demo'
 
 export const demo = command({

@@ -7,7 +7,7 @@ import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
 
-const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const AGENT = fileURLToPath(new URL('../../src/cli/demo-agent', import.meta.url))
 
 async function begin(page: Page, from: string): Promise<void> {
   const { url, key, workspaceId } = inject('server')

@@ -6,7 +6,7 @@ import { rest } from './rest.ts'
 import { signIn } from './sign-in.ts'
 
 const { url, key, keys, workspaceId } = inject('server')
-const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const AGENT = fileURLToPath(new URL('../../src/cli/demo-agent', import.meta.url))
 const IMAGE = 'registry.example.com/acme/agent'
 
 /** A deployment of an image for this test only. */

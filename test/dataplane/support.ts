@@ -27,7 +27,7 @@ export const NO_SOURCES: SourceAccess = {
   imageCredentials: async () => null,
 }
 
-const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const AGENT = fileURLToPath(new URL('../../src/cli/demo-agent', import.meta.url))
 
 export interface TestMachine {
   options: ProcessRuntimeOptions

@@ -12,7 +12,7 @@ import { tarballRevision } from '../support/revision-work.ts'
 import { type TarEntry, tarball, tarballOf } from '../support/tarball.ts'
 import { claimOf, memoryLog, NO_SOURCES, never, openTestMachine, stepOf, type TestMachine } from './support.ts'
 
-const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const AGENT = fileURLToPath(new URL('../../src/cli/demo-agent', import.meta.url))
 const uploads = new Map<string, Buffer>()
 
 let machine: TestMachine

@@ -16,7 +16,7 @@ import { restOf } from '../support/rest-of.ts'
 import { tarball, tarballOf } from '../support/tarball.ts'
 
 const KEY = 'cpk_tarball_admin_key'
-const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const AGENT = fileURLToPath(new URL('../../src/cli/demo-agent', import.meta.url))
 const dataDir = newDataDir()
 let database: TestDatabase
 let server: RunningServer
