@@ -53,7 +53,7 @@ interface Verb {
 
 const ACTOR = 'kind name id: subject'
 const DEPLOYMENT = `id tenantId name source status serving statusMessage reason reasonSince whyNotLive url imageVersion
-  createdAt updatedAt version latest_revision_id: latestRevision { id } active_revision_id: activeRevision { id }
+  restartedAt restarting createdAt updatedAt version latest_revision_id: latestRevision { id } active_revision_id: activeRevision { id }
   lastChange { at what actor { ${ACTOR} } changed revisionId } health { ready desired message reason observedAt }
   secrets { name value } secretReferences { name secretName secretKey }
   sourceRevisionConfig { repoRef graphConfigPath imageUri sourceTarballPath repoCommitSha }
@@ -79,6 +79,7 @@ const WORKSPACE = 'id organization_id: organization { id } name createdAt'
 const VERBS = {
   createDeployment: { shows: WRITTEN },
   updateDeployment: { shows: WRITTEN },
+  restartDeployment: { shows: `deployment { ${DEPLOYMENT} }` },
   deleteDeployment: { shows: 'deploymentId' },
   deleteDeployments: {
     shows: 'results { deploymentId deleted message }',

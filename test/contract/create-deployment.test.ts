@@ -122,6 +122,8 @@ overBoth(app, (api) => {
         secret_references: null,
         status: 'AWAITING_DATABASE',
         serving: false,
+        restarted_at: null,
+        restarting: false,
         status_message: 'Revision 1 is being prepared; nothing serves yet.',
         reason: 'IN_PROGRESS',
         reason_since: expect.any(String),

@@ -8,7 +8,7 @@ import { schema } from '../../src/api/graphql/schema.ts'
 import { acceptsKey } from '../../src/api/rest/framework/idempotency.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { LOCAL } from '../oauth/support.ts'
-import { useRestApp } from '../rest/support.ts'
+import { putStatus, useRestApp } from '../rest/support.ts'
 import { gitBody, gitDeployment, listener } from '../support/factories.ts'
 import { type McpServer, SERVER_METADATA, startMcpServer } from '../support/mcp-server.ts'
 import { storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
@@ -42,6 +42,11 @@ let installations = 0
 const id = () => randomUUID().slice(0, 8)
 const secrets = () => [{ name: 'TOKEN', value: `${CANARY}-${id()}` }]
 const ofDeployment = async (more = {}) => ({ deployment_id: (await gitDeployment(app, more)).id })
+async function ofRunning() {
+  const { id: deployment_id, latest_revision_id } = await gitDeployment(app)
+  await putStatus(app.core, latest_revision_id, 'DEPLOYED')
+  return { deployment_id }
+}
 async function ofRevision({ ended }: { ended: boolean }) {
   const { id: deployment_id, latest_revision_id: revision_id } = await gitDeployment(app)
   const path = `/v2/deployments/${deployment_id}/revisions/${revision_id}/interrupt`
@@ -69,6 +74,7 @@ const newProvider = () => ({
 const WRITES: Partial<Record<VerbName, () => Promise<object>>> = {
   createDeployment: async () => gitBody(app.tenant, { secrets: secrets() }),
   updateDeployment: async () => ({ ...(await ofDeployment()), secrets: secrets() }),
+  restartDeployment: ofRunning,
   setSecrets: async () => ({ ...(await ofDeployment()), set: secrets(), unset: [] }),
   unsetSecrets: async () => ({ ...(await ofDeployment({ secrets: secrets() })), unset: ['TOKEN'] }),
   deleteDeployment: ofDeployment,

@@ -33,7 +33,13 @@ const LISTS_CHANGED_BY: Record<string, string[]> = {
 }
 /** Fields that any write to a deployment may change, and that its answer does not select. */
 const DEPLOYMENT_FIELDS = ['revisions', 'events']
-const DEPLOYMENT_WRITES = ['updateDeployment', 'createRevision', 'redeployRevision', 'interruptRevision']
+const DEPLOYMENT_WRITES = [
+  'updateDeployment',
+  'restartDeployment',
+  'createRevision',
+  'redeployRevision',
+  'interruptRevision',
+]
 
 function invalidateLists(cache: Cache, fields: string[]): void {
   for (const { fieldName, fieldKey } of cache.inspectFields('Query'))

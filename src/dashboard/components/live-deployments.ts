@@ -17,6 +17,7 @@ export const liveDeploymentFragment = graphql(
       reasonSince
       statusMessage
       serving
+      restarting
       whyNotLive
       health {
         ready

@@ -154,10 +154,11 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         claim,
         run &&
           log && {
-            key: keyOf(run.revision),
+            key: keyOf(run),
+            ...(run.restartedAt && { restart: { at: run.restartedAt, log } }),
             revisionId: run.revision.id,
             redeploying: claim.step?.revision?.id === run.revision.id,
-            plan: (signal) => agentPlan({ machine, deploymentId: id, revision: run.revision, log, signal }, run.spec),
+            plan: (signal) => agentPlan({ machine, deploymentId: id, ...run, log, signal }, run.spec),
           },
       )
     },

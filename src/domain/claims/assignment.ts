@@ -70,13 +70,17 @@ export async function assign(
   const { deployment, step } =
     stop || !due ? { deployment: now, step: null } : await take(core, tx, claimState, now, due)
   const placed = currentSpec(deployment)
-  const { activeRevisionId } = deployment
+  const { activeRevisionId, restartedAt } = deployment
   const builder = buildElsewhere(tx, claimState)
   return {
     run:
       activeRevisionId === null || deployment.deletedAt
         ? null
-        : { revision: workOf(tx, claimState, activeRevisionId), ...placed },
+        : {
+            revision: workOf(tx, claimState, activeRevisionId),
+            ...placed,
+            ...(restartedAt && { restartedAt: restartedAt.toISOString() }),
+          },
     step: step && {
       id: step.id,
       kind: step.kind,

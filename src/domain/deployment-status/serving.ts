@@ -29,6 +29,8 @@ interface StoredHealth {
   desired: number
   message: string | null
   reason?: string | null
+  /** the `restartedAt` of the newest restart that is done, ISO 8601; absent: none is known */
+  restartedAt?: string
   /** since when the report has been the same, ISO 8601 */
   observedAt: string
 }
@@ -67,6 +69,22 @@ export function servingSql(now: Date): Prisma.Sql {
     d.deleted_at IS NULL AND d.active_revision_id IS NOT NULL AND coalesce(d.lease_expires_at > ${now}, false)
     AND coalesce((d.health->>'ready')::int, 0) > 0
     AND (l.id IS NULL OR coalesce(l.last_seen_at, l.created_at) >= ${silentBefore(now)}))`
+}
+
+export const RESTART_FIELDS = {
+  activeRevisionId: true,
+  restartedAt: true,
+  health: true,
+} as const satisfies Prisma.DeploymentSelect
+
+/** Whether a requested restart is not done yet. */
+export function isRestarting(deployment: Prisma.DeploymentGetPayload<{ select: typeof RESTART_FIELDS }>): boolean {
+  const { activeRevisionId, restartedAt } = deployment
+  return (
+    activeRevisionId !== null &&
+    restartedAt !== null &&
+    storedHealth(deployment)?.restartedAt !== restartedAt.toISOString()
+  )
 }
 
 /** Null: something serves, or the deployment is being deleted. */

@@ -2,6 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { readAt } from '../change-feed/version.ts'
 import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
+import { RESTART_FIELDS } from '../deployment-status/serving.ts'
 import { WHY_NOT_LIVE_FIELDS } from '../deployment-status/why-not-live.ts'
 import { type Reading, selected } from '../query-engine/reading.ts'
 import type { RowList, Select } from '../query-engine/rows.ts'
@@ -16,6 +17,7 @@ import type { RevisionStatus } from '../values/row-types.ts'
 export const VIEW_FIELDS = {
   ...CONDITION_FIELDS,
   ...WHY_NOT_LIVE_FIELDS,
+  ...RESTART_FIELDS,
   id: true,
   workspaceId: true,
   name: true,

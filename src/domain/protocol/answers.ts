@@ -45,7 +45,16 @@ const placed = {
 }
 
 export const run = wireObject(
-  { revision: revisionWork, ...placed },
+  {
+    revision: revisionWork,
+    ...placed,
+    restartedAt: z.iso
+      .datetime()
+      .optional()
+      .describe(
+        'Absent: no restart was requested since the deploy. Otherwise the processes of the revision must be newer than those of any other value: replace them once for each value.',
+      ),
+  },
   { id: 'Run', description: 'The revision that must serve now.' },
 )
 

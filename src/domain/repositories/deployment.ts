@@ -78,6 +78,7 @@ export function insert(
     attention: 0,
     leaseDueAt: null,
     activeRevisionId: null,
+    restartedAt: null,
     revisionCount: 0,
     rollout: 0,
     generation: 0,
@@ -116,6 +117,13 @@ export function nextRollout(
   )
 }
 
+/** Requests a restart of the active revision. Each request has another time, because the holder applies each time once. */
+export function restarted(tx: Tx, deployment: LockedDeployment, actor: EventActor): LockedDeployment {
+  const earliest = (deployment.restartedAt?.getTime() ?? 0) + 1
+  const restartedAt = new Date(Math.max(tx.now().getTime(), earliest))
+  return write(tx, deployment, { restartedAt, ...changed(tx, deployment, { what: 'RESTARTED', actor }) })
+}
+
 /** The lease holder has a new assignment: raises the generation and wakes waiting workers. */
 export function notifyHolder(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
@@ -135,7 +143,10 @@ export function provisioned(tx: Tx, deployment: LockedDeployment): LockedDeploym
   return write(tx, deployment, { provisionedAt: tx.now() })
 }
 
-/** The deployment counts as ready, so the answer that says DEPLOYED does not say that nothing serves. */
+/**
+ * A deploy starts new processes, so no restart is pending. The deployment counts as ready, so the answer that says
+ * DEPLOYED does not say that nothing serves.
+ */
 export function deployed(
   tx: Tx,
   deployment: LockedDeployment,
@@ -147,6 +158,7 @@ export function deployed(
   const isReady = { ready, desired: ready, message: null, reason: null, observedAt: tx.now().toISOString() }
   return write(tx, deployment, {
     activeRevisionId,
+    ...(deployment.restartedAt && { restartedAt: null }),
     idle: false,
     // external_container: the user owns custom_url
     ...(url ? { url, ...(source === 'external_container' ? {} : { customUrl: url }) } : {}),
@@ -254,14 +266,17 @@ export const freeToLease = (scope: Scope, max: number, refused: readonly StepKin
     ORDER BY d.lease_token, d.created_at, d.id LIMIT ${max} ${toChangeOrSkip('d')}
   )`
 
+/** A restart that a holder has reported as done stays done, also if a later holder does not know yet. */
+const REPORTED_HEALTH = Prisma.sql`(jsonb_strip_nulls(jsonb_build_object('restartedAt', d.health->'restartedAt')) || a.health)`
+
 /** The UPDATE that renews the leases of `free`, without RETURNING. */
 export const renewHeld = (seconds: number) => Prisma.sql`
   UPDATE deployments d
   SET lease_expires_at = ${leaseEnd(seconds)},
       idle = coalesce(a.idle, d.idle),
       health = CASE WHEN a.health IS NULL OR a.health = 'null'::jsonb THEN d.health
-                    WHEN d.health - 'observedAt' = a.health THEN d.health
-                    ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
+                    WHEN d.health - 'observedAt' = ${REPORTED_HEALTH} THEN d.health
+                    ELSE ${REPORTED_HEALTH} || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
   FROM requested a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
 
 /** The UPDATE without RETURNING that raises the fencing token of a held claim above `seen`. */

@@ -7,6 +7,7 @@ export const DEPLOYMENT_CHANGES = {
   TAGGED: 'The tags of the deployment changed.',
   PUSHED: 'A pushed commit created a new revision.',
   REDEPLOYED: 'A revision was rolled out again. A rollback is one, too.',
+  RESTARTED: 'A restart of the running revision was requested.',
   DELETED: 'The deletion of the deployment was requested.',
 } as const
 type ChangeWord = keyof typeof DEPLOYMENT_CHANGES

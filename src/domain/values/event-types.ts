@@ -6,6 +6,7 @@ export const EVENT_TYPES = {
   'deployment.updated':
     'A deployment was changed. `changed` names the fields; if it is empty, a new revision was created.',
   'deployment.tagged': 'The tags of a deployment changed.',
+  'deployment.restarted': 'A restart of the running revision of a deployment was requested.',
   'deployment.provisioned': 'The resources that a deployment needs in its runtime exist.',
   'deployment.deleted': 'The deletion of a deployment was requested.',
   'deployment.torn_down': 'The resources of a deployment in its runtime were removed. This is its last event.',

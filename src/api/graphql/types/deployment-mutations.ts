@@ -6,6 +6,7 @@ import {
   deleteDeployments,
   deleteInput,
 } from '../../../domain/deployments/delete.ts'
+import { restartDeployment, restartInput } from '../../../domain/deployments/restart.ts'
 import {
   changeSecrets,
   changeSecretsInput,
@@ -75,6 +76,7 @@ const CreatePushTokenSuccess = builder.objectRef<PushToken>('CreatePushTokenSucc
 
 const create = verbInput('CreateDeploymentInput', createInput)
 const update = verbInput('UpdateDeploymentInput', updateInput, 'version')
+const restart = verbInput('RestartDeploymentInput', restartInput, 'version')
 const remove = verbInput('DeleteDeploymentInput', deleteInput, 'version')
 const upload = verbInput('CreateUploadUrlInput', uploadUrlInput)
 const push = verbInput('CreatePushTokenInput', pushTokenInput)
@@ -105,6 +107,14 @@ builder.mutationFields((t) => ({
     errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => updateDeployment(ctx, update.raw(input), readBack(ctx, info)),
+  }),
+  restartDeployment: t.field({
+    type: withDeployment('RestartDeploymentSuccess'),
+    description:
+      'Replaces the processes of the running revision by new ones, without a new revision, build or rollout. The old processes serve until the new ones are ready. `restarting` is true until that is done.',
+    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
+    args: { input: t.arg({ type: restart.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => restartDeployment(ctx, restart.raw(input), readBack(ctx, info)),
   }),
   createUploadUrl: t.field({
     type: CreateUploadUrlSuccess,

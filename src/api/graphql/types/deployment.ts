@@ -4,7 +4,9 @@ import { deploymentValidUntil, EXPIRY_FIELDS } from '../../../domain/deployment-
 import {
   type DeploymentHealth as Health,
   healthOf,
+  isRestarting,
   isServing,
+  RESTART_FIELDS,
   SERVING_FIELDS,
 } from '../../../domain/deployment-status/serving.ts'
 import { deploymentStatus, STATUS_FIELDS } from '../../../domain/deployment-status/status.ts'
@@ -159,6 +161,15 @@ export const Deployment = builder.prismaObject('Deployment', {
       description:
         'One sentence that explains why the latest change is not live: nothing serves, or an older revision does. Null: it is live.',
       ...clocked(WHY_NOT_LIVE_FIELDS, whyNotLive),
+    }),
+    restartedAt: t.expose('restartedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When a restart of the active revision was last requested. Null: not since its deploy.',
+    }),
+    restarting: t.boolean({
+      description: 'Whether that restart is not done yet. The old processes serve until the new ones are ready.',
+      ...derived(RESTART_FIELDS, isRestarting),
     }),
     lastChange: t.field({
       type: DeploymentChange,

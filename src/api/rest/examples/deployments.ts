@@ -55,6 +55,8 @@ const deployment = {
   image_version: '1.4.2',
   latest_revision_id: ID.revision,
   active_revision_id: ID.active,
+  restarted_at: null,
+  restarting: false,
   created_at: CREATED,
   updated_at: UPDATED,
 }

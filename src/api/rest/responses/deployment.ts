@@ -1,7 +1,7 @@
 /** Deployments in REST, and answers about one (docs/deployments.md#deployments, docs/deployments.md#secrets). */
 import { z } from 'zod'
 import { conditionOf } from '../../../domain/deployment-status/condition.ts'
-import { healthOf, isServing } from '../../../domain/deployment-status/serving.ts'
+import { healthOf, isRestarting, isServing } from '../../../domain/deployment-status/serving.ts'
 import { deploymentStatus } from '../../../domain/deployment-status/status.ts'
 import { deploymentUrl, URL_DESCRIPTION } from '../../../domain/deployment-status/url.ts'
 import { whyNotLive } from '../../../domain/deployment-status/why-not-live.ts'
@@ -89,6 +89,12 @@ export const deployment = responseSchema(
     image_version: z.string().nullable(),
     latest_revision_id: uuid.nullable(),
     active_revision_id: uuid.nullable().describe('The revision that serves.'),
+    restarted_at: time
+      .nullable()
+      .describe('When a restart of the active revision was last requested; null if not since its deploy.'),
+    restarting: z
+      .boolean()
+      .describe('Whether that restart is not done yet. The old processes serve until the new ones are ready.'),
     created_at: time,
     updated_at: time,
   },
@@ -110,6 +116,7 @@ export const deployment = responseSchema(
       lastChange: lastChangeOf(view),
       health: healthOf(view, now),
       url: deploymentUrl(view),
+      restarting: isRestarting(view),
     }
   },
 )

@@ -15,6 +15,7 @@ import {
   listInput,
 } from '../../../domain/deployments/read.ts'
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
+import { restartDeployment, restartInput } from '../../../domain/deployments/restart.ts'
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
 import { seesValues } from '../../../domain/transaction/access.ts'
 import type { ReadContext } from '../../../domain/transaction/context.ts'
@@ -115,6 +116,23 @@ export const deployments: Operation[] = [
     ...handledBy(
       (ctx, raw) => updateDeployment(ctx, raw, readWritten),
       ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionIdHeader(revisionId) }),
+    ),
+  }),
+  operation({
+    method: 'POST',
+    path: '/v2/deployments/{deployment_id}/restart',
+    operationId: 'restartDeployment',
+    summary: 'Restart the running revision',
+    description:
+      'Replaces the processes of the active revision by new ones, without a new revision, build or rollout. The old processes serve until the new ones are ready. `restarting` is true until that is done. Answers 409 if no revision runs.',
+    tag,
+    input: restartInput,
+    ifMatch: true,
+    responses: { 200: { description: 'The deployment.', schema: deployment } },
+    errors: [404, 409],
+    ...handledBy(
+      (ctx, raw) => restartDeployment(ctx, raw, readWritten),
+      ({ deployment }) => ({ status: 200, body: deployment }),
     ),
   }),
   operation({

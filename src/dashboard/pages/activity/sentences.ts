@@ -23,6 +23,7 @@ const FIELDS: Record<string, string> = {
 const SENTENCES: Record<string, string> = {
   'deployment.created': 'created',
   'deployment.tagged': 'changed the tags of',
+  'deployment.restarted': 'restarted',
   'deployment.provisioned': 'prepared',
   'deployment.deleted': 'asked for the deletion of',
   'deployment.torn_down': 'tore down',

@@ -7,6 +7,7 @@ import {
   IconGitCompare,
   IconPlayerStop,
   IconRefresh,
+  IconRotate,
   IconSettings,
   IconTrash,
 } from '@tabler/icons-react'
@@ -20,6 +21,7 @@ import { redeployDialog } from '../../components/redeploy-dialog.tsx'
 import { deleteDialog } from './delete-dialog.tsx'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 import { newestCommitDialog } from './newest-commit-dialog.tsx'
+import { restartDialog } from './restart-dialog.tsx'
 
 /** A dialog, made from the deployment as it is now. */
 export type DeploymentDialog = (now: ShownDeployment) => ActionDialog
@@ -104,6 +106,7 @@ export function Actions({ deployment, rollout, rollbackTarget, onDialog }: Actio
               icon: IconRefresh,
               run: redeploy(redeployable),
             },
+          canDeploy && active && { label: 'Restart…', icon: IconRotate, run: () => onDialog(restartDialog) },
           newest.nodes.length > 1 && {
             label: 'Compare revisions',
             icon: IconGitCompare,

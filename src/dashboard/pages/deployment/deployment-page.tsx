@@ -83,6 +83,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
               <ActorName actor={lastChange.actor} /> <TimeAgo at={lastChange.at} />
             </Group>
           )}
+          {deployment.restarting && <Badge variant="light">Restarting</Badge>}
           {tags.map(({ id: tag, key, value }) => (
             <Badge key={tag} variant="default" fw={500}>
               {key}: {value}
@@ -208,5 +209,6 @@ const CHANGES = {
   TAGGED: 'tagged',
   PUSHED: 'pushed',
   REDEPLOYED: 'redeployed',
+  RESTARTED: 'restarted',
   DELETED: 'deleted',
 } as const

@@ -67,6 +67,8 @@ export class DeploymentController {
   /** true: a step sets the desired state instead of `run` */
   #stepping = false
   #digest = ''
+  /** restart of the desired state; undefined: none */
+  #restart: { at: string; done: boolean } | undefined
   #stopped = false
 
   constructor(context: ControllerContext, claim: LeasedClaim, namespace: string) {
@@ -196,7 +198,15 @@ export class DeploymentController {
       ...counts,
       reason: reason ?? null,
       message: message && served.mask(message).slice(0, MAX_MESSAGE_CHARACTERS),
+      ...(this.#isRestarted() ? { restartedAt: this.#restart!.at } : {}),
     }
+  }
+
+  /** True once all pods were of the restart. */
+  #isRestarted(): boolean {
+    if (!this.#restart) return false
+    this.#restart.done ||= rolloutStatus(this.#rolloutContext()).done
+    return this.#restart.done
   }
 
   async stop(): Promise<void> {
@@ -294,6 +304,8 @@ export class DeploymentController {
     )
     if (desired === this.#digest) return
     this.#digest = desired
+    const restartedAt = served?.run.restartedAt
+    if (restartedAt !== this.#restart?.at) this.#restart = restartedAt ? { at: restartedAt, done: false } : undefined
     const { cluster } = this.#context
     this.#keptVolume.tell(infrastructure, cluster.objects(this.#deployment.deploymentId), served?.log)
     const application = () => {

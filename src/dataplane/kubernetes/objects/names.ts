@@ -17,6 +17,8 @@ export const LABEL_REVISION = `${OUR_PREFIX}revision-id`
 export const ANNOTATION_NAME = `${OUR_PREFIX}name`
 /** On pods: attempt of the revision. */
 export const ANNOTATION_ATTEMPT = `${OUR_PREFIX}attempt`
+/** On pods: time of the revision's last restart; absent: not since its deploy. A new value creates new pods. */
+export const ANNOTATION_RESTARTED = `${OUR_PREFIX}restarted-at`
 /** On pods of Deployments: hash of their template (template.ts). */
 export const ANNOTATION_TEMPLATE = `${OUR_PREFIX}template`
 /** On Deployments whose replicas others set: the bounds, like `1-5`. */

@@ -6,6 +6,7 @@ import type { EffectiveSpec } from '../../../domain/protocol/protocol.ts'
 import {
   ANNOTATION_ATTEMPT,
   ANNOTATION_NAME,
+  ANNOTATION_RESTARTED,
   APP_NAME,
   LABEL_COMPONENT,
   LABEL_DEPLOYMENT,
@@ -20,7 +21,7 @@ import {
   namesOf,
   OUR_PREFIX,
 } from '../objects/names.ts'
-import type { Component, DeploymentRef, Manifest } from '../objects/types.ts'
+import type { Application, Component, DeploymentRef, Manifest } from '../objects/types.ts'
 
 export interface Labelled {
   deployment: DeploymentRef
@@ -80,10 +81,17 @@ export interface PodMetadata {
 }
 
 /** Metadata of the server's or queue's pod template. Any change creates new pods. */
-export function agentPodMetadata(labelled: Labelled, attempt: number): PodMetadata {
+export function agentPodMetadata(
+  labelled: Labelled,
+  { attempt, restartedAt }: Pick<Application, 'attempt' | 'restartedAt'>,
+): PodMetadata {
   return {
     labels: labels(labelled),
-    annotations: { ...users(labelled.spec.annotations), [ANNOTATION_ATTEMPT]: String(attempt) },
+    annotations: {
+      ...users(labelled.spec.annotations),
+      [ANNOTATION_ATTEMPT]: String(attempt),
+      ...(restartedAt === undefined ? {} : { [ANNOTATION_RESTARTED]: restartedAt }),
+    },
   }
 }
 

@@ -107,7 +107,7 @@ export function workload(
         patched(
           patched(
             {
-              metadata: agentPodMetadata(labelled, app.attempt),
+              metadata: agentPodMetadata(labelled, app),
               spec: {
                 // includes the time before SIGTERM
                 terminationGracePeriodSeconds: options.graceSeconds[kind.role] + preStopSeconds,

@@ -39,8 +39,9 @@ export class Containers {
     this.#server = createHash('sha256').update(fs.realpathSync(options.dataDir)).digest('hex').slice(0, 16)
   }
 
-  plan(deploymentId: string, { id, attempt }: { id: string; attempt: number }): PlannedContainer {
-    const number = createHash('sha256').update(`${id}.${attempt}`).digest('hex').slice(0, 8)
+  /** `key`: of its agent's plan */
+  plan(deploymentId: string, key: string): PlannedContainer {
+    const number = createHash('sha256').update(key).digest('hex').slice(0, 8)
     const name = `pilothouse-${deploymentId}-${number}`
     const folder = this.#notes(deploymentId)
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -35,6 +35,8 @@ export interface RevisionContext {
   machine: Machine
   deploymentId: string
   revision: RevisionWork
+  /** of the run; absent: not restarted since its deploy */
+  restartedAt?: string | undefined
   log: RevisionLog
   signal: AbortSignal
 }

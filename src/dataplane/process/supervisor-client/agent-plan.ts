@@ -13,8 +13,11 @@ import { prepareContext, type RevisionContext } from '../machine/app-context.ts'
 import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
 import { containerProgram } from './container-plan.ts'
 
-/** Identifies one deploy, also of the same revision. */
-export const keyOf = ({ id, attempt }: RevisionWork): string => `${id}.${attempt}`
+/** Identifies one deploy or restart, also of the same revision. Its third part is the time of the restart, in ms. */
+export const keyOf = ({ revision: { id, attempt }, restartedAt }: KeyParts): string =>
+  [id, attempt, ...(restartedAt === undefined ? [] : [Date.parse(restartedAt)])].join('.')
+
+type KeyParts = Pick<RevisionContext, 'restartedAt'> & { revision: Pick<RevisionWork, 'id' | 'attempt'> }
 
 /** Images run in containers, everything else as processes. A container source has its image before it is run. */
 export const isContainer = (revision: RevisionWork): boolean => imageOf(revision) !== null || namesImage(revision)
@@ -25,7 +28,7 @@ export async function agentPlan(context: RevisionContext, spec: EffectiveSpec): 
   const { app, accounts, env, hidden } = await prepareContext(context)
   const bounds = resourceLimitsOf(spec, machine.defaultLimits)
   const common = {
-    key: keyOf(revision),
+    key: keyOf(context),
     revisionId: revision.id,
     attempt: revision.attempt,
     artifact: revision.artifact ?? '',
@@ -34,7 +37,7 @@ export async function agentPlan(context: RevisionContext, spec: EffectiveSpec): 
     bounds,
   }
   if (isContainer(revision)) {
-    const { program, variables } = await containerProgram(context, bounds, env)
+    const { program, variables } = await containerProgram({ ...context, key: common.key }, bounds, env)
     return { ...common, ...planHealthPath(revision), program, env: variables }
   }
   const artifact = readArtifact(app, revision.artifact)

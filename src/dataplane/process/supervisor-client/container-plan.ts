@@ -7,7 +7,7 @@ import { imageOf, localImageId, namesImage } from '../../runtimes/artifact.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ResourceLimits } from '../isolation/resource-limits.ts'
 import type { RevisionContext } from '../machine/app-context.ts'
-import type { ImageProgram } from '../supervisor/protocol.ts'
+import type { AgentPlan, ImageProgram } from '../supervisor/protocol.ts'
 import { findImage, type Image, ImageGone, pullImage, pullReference } from './pull.ts'
 
 /** time between SIGTERM and SIGKILL when a container is removed */
@@ -49,17 +49,17 @@ async function getImage(engine: Engine, context: RevisionContext): Promise<Image
 
 /** The program that runs the image, and the environment of the engine's client. Throws StepFailure. */
 export async function containerProgram(
-  context: RevisionContext,
+  context: RevisionContext & Pick<AgentPlan, 'key'>,
   bounds: ResourceLimits,
   env: Record<string, string>,
 ): Promise<{ program: ImageProgram; variables: Record<string, string> }> {
-  const { machine, deploymentId, revision, signal } = context
+  const { machine, deploymentId, key, signal } = context
   const engine = await machine.containers.engine(signal)
   // the image has its own values
   const { PATH, HOME, USER, LOGNAME, ...others } = env
   const environment = containerEnvironment(others)
   const image = (await recordedImage(engine, context)) ?? (await prepareImage(context))
-  const { name, labels, envFile } = machine.containers.plan(deploymentId, revision)
+  const { name, labels, envFile } = machine.containers.plan(deploymentId, key)
   const copied = ['PORT', ...Object.keys(environment.clientEnv)].flatMap((variable) => ['--env', variable])
   const program: ImageProgram = {
     kind: 'image',

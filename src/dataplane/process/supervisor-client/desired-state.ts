@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Health, Progress } from '../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../output/step-failure.ts'
-import type { Candidate } from '../../runtimes/runtime.ts'
+import type { Candidate, RevisionLog } from '../../runtimes/runtime.ts'
 import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan, State } from '../supervisor/protocol.ts'
 import { type Connection, SupervisorUnavailable } from './connection.ts'
@@ -13,6 +13,8 @@ export interface DesiredState {
   revisionId: string
   /** A redeploy of this revision is in progress. An earlier attempt of it may serve until that is done. */
   redeploying: boolean
+  /** the restart that its key names; absent: not restarted since its deploy. `log`: the revision's deploy log */
+  restart?: { at: string; log: Pick<RevisionLog, 'write'> } | undefined
   /** Makes the plan again, because its parts may have moved. May throw StepFailure. */
   plan: (signal: AbortSignal) => Promise<AgentPlan>
 }
@@ -21,6 +23,14 @@ export interface DesiredState {
 export function isOtherAttempt({ key, revisionId, redeploying }: DesiredState, { serving, candidate }: State): boolean {
   if (serving?.revisionId !== revisionId || serving.key === key) return false
   return redeploying || candidate?.key !== key
+}
+
+const restartPartOf = (key: string): string | undefined => key.split('.')[2]
+
+/** Whether the serving agent is of an earlier restart, or of none. */
+export function isRestartDue({ key, revisionId, restart }: DesiredState, { serving }: State): boolean {
+  if (!restart || serving?.revisionId !== revisionId) return false
+  return restartPartOf(serving.key) !== restartPartOf(key)
 }
 
 /** A ready agent that gets no requests yet. */
@@ -34,6 +44,9 @@ export function usedIn({ serving, candidate, retired }: State): { artifacts: str
     containers: all.flatMap(({ container }) => container ?? []),
   }
 }
+
+export const containerOf = ({ program }: AgentPlan): string | null =>
+  program.kind === 'image' ? program.container : null
 
 /** Compares plans without keeping their secrets in memory. */
 export const hashOf = (plan: AgentPlan) => createHash('sha256').update(JSON.stringify(plan)).digest('hex')
@@ -54,6 +67,15 @@ export function queuedProgress(turn: QueuedStart): Progress {
 export function foreignHealth({ welcome }: Connection): Health {
   const message = `This server does not speak the protocol of the running supervisor (version ${welcome.protocol}). The agent keeps serving, and the next deploy replaces the supervisor.`
   return { ready: 1, desired: 1, reason: null, message }
+}
+
+/** Health of the serving agent, with the restart that is done, or with why the due one fails. */
+export function withRestart(health: Health, desired: DesiredState, state: State, problem: Progress | null): Health {
+  const { restart } = desired
+  if (!restart) return health
+  if (!isRestartDue(desired, state)) return health.ready > 0 ? { ...health, restartedAt: restart.at } : health
+  if (!problem || health.message !== null) return health
+  return { ...health, reason: problem.reason, message: `The restart failed and is tried again: ${problem.message}` }
 }
 
 /** True before the supervisor gets the desired state, and while its agent starts. */

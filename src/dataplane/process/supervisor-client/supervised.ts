@@ -14,16 +14,19 @@ import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, endSupervisor, StaleToken, SupervisorSilent } from './connection.ts'
 import {
+  containerOf,
   type DesiredState,
   foreignHealth,
   hashOf,
   isOtherAttempt,
+  isRestartDue,
   isStarting,
   notServing,
   type Prepared,
   problemOf,
   queuedProgress,
   usedIn,
+  withRestart,
 } from './desired-state.ts'
 import { OutputShipper } from './output-shipper.ts'
 import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
@@ -33,7 +36,9 @@ import { WorkLoop } from './work-loop.ts'
 /** includes the time that the supervisor waits for another program to free the port */
 const OPEN_TIMEOUT_MS = 40_000
 const DISCARD_TIMEOUT_MS = 15_000
-/** extra time for the supervisor to report that a deploy has timed out */
+/** as for a restart after a crash (supervisor/agent/managed-agent.ts) */
+const RESTART_TIMEOUT_MS = 120_000
+/** extra time for the supervisor to report that a start has timed out */
 const REPORT_MARGIN_MS = 10_000
 /** drain time of a supervisor that is replaced */
 const REPLACED_DRAIN_MS = 2000
@@ -55,6 +60,8 @@ export class SupervisedDeployment {
   /** hash of the plan sent last on this connection */
   #sentPlan: { connection: Connection; plan: string } | null = null
   #deploying = false
+  /** key of the last restart that began */
+  #restarting: string | null = null
   /** container of the newest plan; it may be about to run */
   #container: string | null = null
   /** why the desired state can't be sent */
@@ -88,7 +95,7 @@ export class SupervisedDeployment {
     const { connection } = this.#link
     if (connection && isForeign(connection)) return foreignHealth(connection)
     const serves = connection?.state.serving?.revisionId === this.#desired.revisionId ? connection.state.health : null
-    if (serves) return serves
+    if (connection && serves) return withRestart(serves, this.#desired, connection.state, this.#problem)
     if (this.#queuedStart?.isWaiting()) return notServing(queuedProgress(this.#queuedStart))
     return this.#problem || this.#sentPlan ? notServing(this.#problem) : undefined
   }
@@ -259,6 +266,30 @@ export class SupervisedDeployment {
     // runs while the agent starts; the health says why an address can't be opened
     void this.#open(connection).catch(() => undefined)
     await this.#sendDesired(connection)
+    await this.#restart(connection)
+  }
+
+  /** Replaces the serving agent like a deploy. A deploy that begins ends it; after a failure the loop repeats it. */
+  async #restart(connection: Connection): Promise<void> {
+    const desired = this.#desired
+    const isDue = () => desired && !this.#deploying && isRestartDue(desired, connection.state)
+    if (!desired || !isDue()) return
+    const plan = await desired.plan(this.#loop.signal)
+    if (!isDue() || desired !== this.#desired) return
+    const { key } = plan
+    const note = (message: string) => desired.restart?.log.write('deploy', message)
+    if (this.#restarting !== key) note('Restarting: the present agent serves until the new one is ready')
+    this.#restarting = key
+    this.#container = containerOf(plan)
+    await connection.request(
+      { verb: 'prepare', plan, ms: RESTART_TIMEOUT_MS },
+      { ms: RESTART_TIMEOUT_MS + REPORT_MARGIN_MS },
+    )
+    await connection.request({ verb: 'hold', key })
+    await connection.request({ verb: 'switch', key })
+    this.#sentPlan = { connection, plan: hashOf(plan) }
+    this.#problem = null
+    note('The agent was restarted')
   }
 
   /** Sends the desired state, unless it was sent already or would end a candidate in progress. */
@@ -268,13 +299,13 @@ export class SupervisedDeployment {
       const sent = this.#sentPlan?.connection === connection ? this.#sentPlan.plan : null
       const isDue = () => desired === this.#desired && (sent === null || !this.#deploying)
       if (!desired || !isDue()) return
-      if (isOtherAttempt(desired, connection.state)) {
+      if (isRestartDue(desired, connection.state) || isOtherAttempt(desired, connection.state)) {
         this.#sentPlan = { connection, plan: '' }
         return
       }
       try {
         const plan = await desired.plan(this.#loop.signal)
-        this.#container = plan.program.kind === 'image' ? plan.program.container : null
+        this.#container = containerOf(plan)
         if (!isDue()) return
         if (sent !== hashOf(plan)) await connection.request({ verb: 'run', plan })
         this.#sentPlan = { connection, plan: hashOf(plan) }
