@@ -106,7 +106,7 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answe
     return `
       INSERT INTO tracing_projects (id, workspace_id, name) VALUES ($${first}::uuid, $${first + 1}::uuid, $${first + 2})
       ON CONFLICT (workspace_id, name) DO UPDATE SET name = excluded.name RETURNING id, NULL::json AS row`
-  const { name, columns } = TABLES[table]
+  const { name, columns, changing } = TABLES[table]
   const isAnswered = answers && (table === 'deployment' || table === 'revision')
   const returning = (alias: string) =>
     `RETURNING ${alias}.id, ${isAnswered ? `row_to_json(${alias})` : 'NULL::json'} AS row`
@@ -131,7 +131,7 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answe
     table === 'revision' ? ` AND (${document} ->> 'seen' IS NULL OR t.status::text = ${document} ->> 'seen')` : ''
   // columns that a document does not name keep their stored values
   return `
-    UPDATE ${name} t SET (${columns.join(', ')}) =
-      (SELECT ${columns.map((column) => `n.${column}`).join(', ')} FROM jsonb_populate_record(t, ${document}) AS n)
+    UPDATE ${name} t SET (${changing.join(', ')}) =
+      (SELECT ${changing.map((column) => `n.${column}`).join(', ')} FROM jsonb_populate_record(t, ${document}) AS n)
     ${rows}${guard} ${returning('t')}`
 }

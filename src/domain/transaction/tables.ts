@@ -12,17 +12,27 @@ export type Table = keyof TableRows
 
 interface TableSpec {
   name: string
-  /** columns that a statement may set, in SQL, in a fixed order */
+  /** columns that an INSERT sets, in SQL, in a fixed order */
   columns: readonly string[]
+  /** columns that an UPDATE sets */
+  changing: readonly string[]
   decode: ReadonlyMap<string, readonly [name: string, decode: ((text: string) => unknown) | null]>
 }
 
+/**
+ * No UPDATE sets these. An UPDATE that names an index's column, even with the same value, keeps Postgres from removing
+ * old entries of that index early (bottom-up deletion).
+ */
+const FIXED = new Set(['id', 'workspace_id', 'deployment_id', 'name', 'source', 'created_by', 'created_at'])
+
 function spec(model: Model): TableSpec {
-  const { name, columns } = ALL_TABLES[model]
-  const entries = Object.entries(columns)
+  const { name, columns: all } = ALL_TABLES[model]
+  const entries = Object.entries(all)
+  const columns = entries.filter(([, { generated }]) => !generated).map(([, { column }]) => column)
   return {
     name,
-    columns: entries.filter(([, { generated }]) => !generated).map(([, { column }]) => column),
+    columns,
+    changing: columns.filter((column) => !FIXED.has(column)),
     decode: new Map(entries.map(([field, { column, type }]) => [column, [field, DECODERS[type] ?? null]])),
   }
 }
