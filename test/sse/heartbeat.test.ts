@@ -64,3 +64,17 @@ test('Streams get their heartbeats within 15 seconds although a busy event loop 
     expect(beats.length).toBeGreaterThanOrEqual(3)
   }
 })
+
+test('A stream that ends while others get their heartbeats gets none any more', async () => {
+  const heartbeat = new Heartbeat()
+  const streams = Array.from({ length: 100 }, () => new Stream())
+  for (const stream of streams) heartbeat.add(stream)
+  const [ended] = streams.slice(64)
+  // has the silence of `ended`, and comes before it in the same slice of work
+  streams[60]!.beat = () => {
+    vi.spyOn(performance, 'now').mockReturnValueOnce(performance.now() + SECOND)
+    setImmediate(() => heartbeat.delete(ended!))
+  }
+  await vi.advanceTimersByTimeAsync(60 * SECOND)
+  expect(ended!.beats).toEqual([])
+})

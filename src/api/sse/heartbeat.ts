@@ -64,7 +64,8 @@ export class Heartbeat {
     let i = 0
     for (const [one, silence] of this.#streams) {
       if (i++ % STREAMS_PER_CHECK === 0 && this.#pace.isUsedUp) await this.#pace.next()
-      if (this.now - one.wroteAt < silence) continue
+      // it may have ended during the pause
+      if (!this.#streams.has(one) || this.now - one.wroteAt < silence) continue
       one.wroteAt = this.now
       this.#streams.set(one, this.#nextSilence)
       one.beat()
