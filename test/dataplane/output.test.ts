@@ -5,7 +5,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createMask, EMPTY_MASK, MASK } from '../../src/dataplane/output/mask.ts'
 import { type OutputLine, outputFilesIn, parseLine } from '../../src/dataplane/process/supervisor/output/line.ts'
 import { createOutput } from '../../src/dataplane/process/supervisor/output/output.ts'
@@ -187,6 +187,38 @@ test('an agent keeps running while its output can’t be written, and the number
   output.close()
   folder = blocked
   expect(messages()).toEqual(['… 2 lines were left out: they could not be written to the disk', 'three'])
+})
+
+test('a full disk stores the lines that fit, and the number of the others is stored later', async () => {
+  const output = createOutput(folder, settings, () => undefined)
+  const { writeSync } = fs
+  let room = 0
+  const write = vi.spyOn(fs, 'writeSync').mockImplementation(((fd: number, text: Buffer, ...rest: number[]) => {
+    const [from = 0, length = 0, position = 0] = rest
+    if (room === 0) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+    const written = writeSync(fd, text, from, Math.min(length, room), position)
+    room -= written
+    return written
+  }) as typeof fs.writeSync)
+  const stream = new PassThrough()
+  const over = output.read(stream, of)
+  const print = async (text: string) => {
+    stream.write(text)
+    await expect.poll(() => stream.readableLength).toBe(0)
+  }
+  await print('none\nof these\n')
+  expect(raw()).toBe('')
+  // the gap line, `four` and a part of `five`
+  room = 500
+  await print(`four\n${'5'.repeat(200)}\nsix\n`)
+  write.mockRestore()
+  await print('seven\n')
+  stream.end()
+  await over
+  output.close()
+  const gap = (lines: string) => `… ${lines} left out: they could not be written to the disk`
+  expect(messages()).toEqual([gap('2 lines were'), 'four', gap('2 lines were'), 'seven'])
+  expect(stored().map(({ n }) => n)).toEqual([1, 2, 3, 4])
 })
 
 test('a very long line costs no memory and is stored up to its limit', async () => {

@@ -41,14 +41,17 @@ export class OutputFiles {
 
   /** True: something was written. */
   write(lines: readonly NewLine[]): boolean {
+    const all = this.#lost > 0 ? [this.#gapLine(lines[0]!), ...lines] : lines
+    let written = 0
     try {
-      this.#append(this.#lost > 0 ? [this.#gapLine(lines[0]!), ...lines] : lines)
-      this.#lost = 0
-      return true
+      written = this.#append(all)
     } catch {
-      this.#lost += lines.length
-      return false
+      this.close()
     }
+    // the next write makes a new gap line
+    if (written === 0) this.#lost += lines.length
+    else this.#lost = all.length - written
+    return written > 0
   }
 
   close(): void {
@@ -61,21 +64,23 @@ export class OutputFiles {
     return { time, revisionId, attempt, level: 'warning', message }
   }
 
-  /** Throws, and writes nothing, when the file can't be opened or the disk is full. */
-  #append(lines: readonly NewLine[]): void {
+  /** Returns how many lines were written: a full disk may have room for some. Throws if the file can't be opened. */
+  #append(lines: readonly NewLine[]): number {
     const open = this.#ready()
     const first = this.#next!
     const text = Buffer.from(lines.map((line, i) => `${JSON.stringify({ n: first + i, ...line })}\n`).join(''))
+    let bytes = 0
     try {
-      for (let bytes = 0; bytes < text.length; )
-        bytes += fs.writeSync(open.fd, text, bytes, text.length - bytes, open.size + bytes)
-    } catch (error) {
-      fs.ftruncateSync(open.fd, open.size)
-      throw error
+      while (bytes < text.length) bytes += fs.writeSync(open.fd, text, bytes, text.length - bytes, open.size + bytes)
+    } catch {
+      bytes = text.subarray(0, bytes).lastIndexOf('\n') + 1
+      fs.ftruncateSync(open.fd, open.size + bytes)
     }
-    open.size += text.length
-    this.#next = first + lines.length
+    open.size += bytes
+    const written = bytes === text.length ? lines.length : text.subarray(0, bytes).toString().split('\n').length - 1
+    this.#next = first + written
     if (open.size >= this.#settings.fileBytes) this.close()
+    return written
   }
 
   #ready(): OpenFile {
