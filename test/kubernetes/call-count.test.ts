@@ -40,13 +40,15 @@ async function callsOf(what: () => Promise<unknown>): Promise<{ counts: Record<s
   return { counts, total: Object.values(counts).reduce((sum, n) => sum + n, 0) }
 }
 
-counted('a new deployment costs one call per object, one read of the password, and its logs', async () => {
+counted('a new deployment costs one call per object, one read of the password, and its logs', async ({ skip }) => {
   const first = tenant.revision(V1, { secrets: [{ name: 'KEY', value: 'value' }] })
 
   const { counts, total } = await callsOf(async () => {
     await tenant.provision(spec)
     await tenant.deploy(first, { spec })
   })
+  // not before the deploy, which the other tests need
+  skip(site.test.minor < 23, 'a new Service costs two more calls before 1.23')
   expect(counts).toEqual({
     'get secrets': 1,
     'patch secrets': 2,
