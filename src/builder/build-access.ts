@@ -11,7 +11,6 @@ import { knownReason } from '../domain/values/reasons.ts'
 import type { Caller } from '../listener/call.ts'
 import { read } from '../listener/control-plane.ts'
 import { ControlPlaneUnreachable } from '../listener/errors.ts'
-
 import { backoff, retry } from '../platform/async/retry.ts'
 
 /** extra time compared with other calls: a git provider can be slow */

@@ -64,8 +64,16 @@ export class Deployment {
   async open(port: number, host: string): Promise<void> {
     const { network } = this.#options
     void network.setState({ address: { port, host } })
-    if (this.#port !== port)
-      await resultWithin(BIND_TIMEOUT_MS, new Promise<void>((resolve) => this.#opened.add(resolve)))
+    if (this.#port !== port) {
+      let onOpened: () => void = () => undefined
+      const opened = new Promise<void>((resolve) => {
+        onOpened = resolve
+      })
+      this.#opened.add(onOpened)
+      await resultWithin(BIND_TIMEOUT_MS, opened)
+      // servers ask again while another program keeps the port
+      this.#opened.delete(onOpened)
+    }
     if (this.#port !== port)
       throw new StepFailure('PORT_IN_USE', this.#problem ?? 'The address of this deployment could not be opened.')
   }
