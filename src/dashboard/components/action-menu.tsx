@@ -2,7 +2,7 @@
 import { ActionIcon, Button, type ButtonProps, Menu, Modal } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { type Icon, IconDots } from '@tabler/icons-react'
-import { type ReactElement, type ReactNode, useRef, useState } from 'react'
+import { Fragment, type ReactElement, type ReactNode, useRef, useState } from 'react'
 
 export interface ActionDialog {
   title: string
@@ -93,10 +93,17 @@ export function Dialog({ dialog, onClose }: DialogProps) {
   const last = useRef(dialog)
   // stays visible while it fades out
   last.current = dialog ?? last.current
+  const openings = useRef({ count: 0, isOpen: false })
+  if (dialog && !openings.current.isOpen) openings.current.count++
+  openings.current.isOpen = dialog !== null
+  const { count } = openings.current
   const { title, size, content } = last.current ?? {}
+  // the answer of a write that the user has closed must not close the next dialog
+  const close = () => openings.current.count === count && onClose()
   return (
     <Modal opened={dialog !== null} onClose={onClose} title={title} size={size} centered>
-      {content?.(onClose)}
+      {/* a dialog that opens while the last one fades out starts without its state */}
+      <Fragment key={count}>{content?.(close)}</Fragment>
     </Modal>
   )
 }

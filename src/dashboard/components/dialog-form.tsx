@@ -57,7 +57,7 @@ export function DialogForm<Value>({
   const [problem, setProblem] = useState<Problem | null>(null)
   const names = Object.keys(fields?.values ?? {})
   const isConflict = conflictText !== undefined && problem?.code === 'PRECONDITION_FAILED'
-  const message = isConflict ? conflictText : formError(problem, names)
+  const message = isConflict ? conflictText : fields ? formError(problem, names) : problem?.message
   const submit = async () => {
     if (fields?.validate().hasErrors) return
     setProblem(null)

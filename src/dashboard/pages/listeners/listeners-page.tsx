@@ -1,11 +1,11 @@
 /** `/w/$ws/listeners`: the clusters that run deployments, with their last contact. */
-import { Code, Stack } from '@mantine/core'
+import { Button, Code, Stack } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
-import { DialogButton } from '../../components/action-menu.tsx'
+import { type ActionDialog, Dialog } from '../../components/action-menu.tsx'
 import { useHasRole } from '../../components/me.ts'
 import { Empty, Page, QueryView } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
@@ -37,6 +37,8 @@ const EVENT_TYPES = ['listener.*', 'deployment.created', 'deployment.torn_down']
 /** Reload intervals: no event reports a listener's contact, and an installer waits for the first one. */
 const REFRESH_MS = { heard: 60_000, new: 5_000 }
 
+const NEW_LISTENER: ActionDialog = { title: 'New listener', content: (close) => <ListenerForm onClose={close} /> }
+
 export default function ListenersPage() {
   const [after, setAfter] = useState<string | null>(null)
   const query = useQuery({ query: listenersQuery, variables: { after }, requestPolicy: 'cache-and-network' })
@@ -44,14 +46,12 @@ export default function ListenersPage() {
   useNewEvents({ types: EVENT_TYPES }, again)
   const isWaitedFor = query[0].data?.listeners.nodes.some(({ lastSeenAt }) => lastSeenAt === null)
   useRefresh(query[1], isWaitedFor ? REFRESH_MS.new : REFRESH_MS.heard)
+  const [isAdding, setAdding] = useState(false)
   const isAdmin = useHasRole('admin')
   const add = isAdmin && (
-    <DialogButton
-      leftSection={<IconPlus size={16} />}
-      dialog={{ title: 'New listener', content: (close) => <ListenerForm onClose={close} /> }}
-    >
+    <Button leftSection={<IconPlus size={16} />} onClick={() => setAdding(true)}>
       New listener
-    </DialogButton>
+    </Button>
   )
   const [{ data, error }] = query
   if (!data && error && problemOf(error).code === 'PLAN_REQUIRED')
@@ -86,6 +86,8 @@ export default function ListenersPage() {
           )
         }
       </QueryView>
+      {/* outside the list, which changes during typing */}
+      <Dialog dialog={isAdding ? NEW_LISTENER : null} onClose={() => setAdding(false)} />
     </Page>
   )
 }

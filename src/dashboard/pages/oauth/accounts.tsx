@@ -1,10 +1,10 @@
 /** The user's own accounts; other users can't see them. */
-import { Badge, Group, Paper, Stack, Text, TextInput } from '@mantine/core'
+import { Badge, Button, Group, Paper, Stack, Text, TextInput } from '@mantine/core'
 import { IconPencil, IconPlus, IconStar, IconTrash } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { useCommand } from '../../api/use-write.ts'
-import { ActionMenu, DialogButton } from '../../components/action-menu.tsx'
+import { ActionMenu, Dialog } from '../../components/action-menu.tsx'
 import { confirmation, DialogForm, useFields } from '../../components/dialog-form.tsx'
 import { useHasRole } from '../../components/me.ts'
 import { Empty, QueryView } from '../../components/page.tsx'
@@ -17,44 +17,47 @@ import { accountLabel, type Token, tokensQuery } from './documents.ts'
 export function Accounts() {
   const [after, setAfter] = useState<string | null>(null)
   const query = useQuery({ query: tokensQuery, variables: { after }, requestPolicy: 'cache-and-network' })
+  const [isConnecting, setConnecting] = useState(false)
   const mayConnect = useHasRole('deployer')
   const connect = mayConnect && (
-    <DialogButton
-      leftSection={<IconPlus size={16} />}
-      dialog={{
-        title: 'Connect an account',
-        content: (close) => (
-          <ConnectAccount onConnected={() => query[1]({ requestPolicy: 'network-only' })} onClose={close} />
-        ),
-      }}
-    >
+    <Button leftSection={<IconPlus size={16} />} onClick={() => setConnecting(true)}>
       Connect an account
-    </DialogButton>
+    </Button>
   )
+  const dialog = {
+    title: 'Connect an account',
+    content: (close: () => void) => (
+      <ConnectAccount onConnected={() => query[1]({ requestPolicy: 'network-only' })} onClose={close} />
+    ),
+  }
   return (
-    <QueryView query={query}>
-      {({ oauthTokens: { nodes, pageInfo } }) =>
-        nodes.length === 0 && after === null ? (
-          <Empty title="No accounts yet" action={connect}>
-            Let an agent read your mail, or write to your calendar: you consent at the provider, and say here which
-            agent it is for.
-          </Empty>
-        ) : (
-          <Stack>
-            <Group justify="space-between">
-              <Text size="sm" c="dimmed">
-                Only you see these. The tokens themselves are shown to nobody.
-              </Text>
-              {connect}
-            </Group>
-            {nodes.map((token) => (
-              <Account key={token.id} token={token} />
-            ))}
-            <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
-          </Stack>
-        )
-      }
-    </QueryView>
+    <>
+      <QueryView query={query}>
+        {({ oauthTokens: { nodes, pageInfo } }) =>
+          nodes.length === 0 && after === null ? (
+            <Empty title="No accounts yet" action={connect}>
+              Let an agent read your mail, or write to your calendar: you consent at the provider, and say here which
+              agent it is for.
+            </Empty>
+          ) : (
+            <Stack>
+              <Group justify="space-between">
+                <Text size="sm" c="dimmed">
+                  Only you see these. The tokens themselves are shown to nobody.
+                </Text>
+                {connect}
+              </Group>
+              {nodes.map((token) => (
+                <Account key={token.id} token={token} />
+              ))}
+              <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
+            </Stack>
+          )
+        }
+      </QueryView>
+      {/* outside the list, which reloads while the user consents */}
+      <Dialog dialog={isConnecting ? dialog : null} onClose={() => setConnecting(false)} />
+    </>
   )
 }
 

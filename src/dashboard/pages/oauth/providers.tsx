@@ -1,10 +1,10 @@
 /** The organization's OAuth providers. */
-import { Badge, Checkbox, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Badge, Button, Checkbox, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { IconPencil, IconPlus, IconTrash, IconWand } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { useCommand } from '../../api/use-write.ts'
-import { ActionMenu, DialogButton } from '../../components/action-menu.tsx'
+import { type ActionDialog, ActionMenu, Dialog } from '../../components/action-menu.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { DialogForm } from '../../components/dialog-form.tsx'
 import { Facts } from '../../components/facts.tsx'
@@ -14,51 +14,55 @@ import { Paging } from '../../components/paging.tsx'
 import { type Provider, providersQuery } from './documents.ts'
 import { FromMcp, ProviderForm } from './provider-form.tsx'
 
+const FROM_MCP: ActionDialog = { title: 'From an MCP server', content: (close) => <FromMcp onClose={close} /> }
+const NEW_PROVIDER: ActionDialog = {
+  title: 'New provider',
+  content: (close) => <ProviderForm provider={null} onClose={close} />,
+}
+
 export function Providers() {
+  const [dialog, setDialog] = useState<ActionDialog | null>(null)
   const [after, setAfter] = useState<string | null>(null)
   const query = useQuery({ query: providersQuery, variables: { after }, requestPolicy: 'cache-and-network' })
   const isAdmin = useHasRole('admin')
   const actions = isAdmin && (
     <Group gap="xs">
-      <DialogButton
-        variant="default"
-        leftSection={<IconWand size={16} />}
-        dialog={{ title: 'From an MCP server', content: (close) => <FromMcp onClose={close} /> }}
-      >
+      <Button variant="default" leftSection={<IconWand size={16} />} onClick={() => setDialog(FROM_MCP)}>
         From an MCP server
-      </DialogButton>
-      <DialogButton
-        leftSection={<IconPlus size={16} />}
-        dialog={{ title: 'New provider', content: (close) => <ProviderForm provider={null} onClose={close} /> }}
-      >
+      </Button>
+      <Button leftSection={<IconPlus size={16} />} onClick={() => setDialog(NEW_PROVIDER)}>
         New provider
-      </DialogButton>
+      </Button>
     </Group>
   )
   return (
-    <QueryView query={query}>
-      {({ oauthProviders: { nodes, pageInfo } }) =>
-        nodes.length === 0 && after === null ? (
-          <Empty title="No providers" action={actions}>
-            A provider is your organization’s client at a third party, where its people consent that agents use their
-            accounts.
-          </Empty>
-        ) : (
-          <Stack>
-            <Group justify="space-between">
-              <Text size="sm" c="dimmed">
-                All workspaces of the organization share these providers.
-              </Text>
-              {actions}
-            </Group>
-            {nodes.map((provider) => (
-              <ProviderCard key={provider.id} provider={provider} />
-            ))}
-            <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
-          </Stack>
-        )
-      }
-    </QueryView>
+    <>
+      <QueryView query={query}>
+        {({ oauthProviders: { nodes, pageInfo } }) =>
+          nodes.length === 0 && after === null ? (
+            <Empty title="No providers" action={actions}>
+              A provider is your organization’s client at a third party, where its people consent that agents use their
+              accounts.
+            </Empty>
+          ) : (
+            <Stack>
+              <Group justify="space-between">
+                <Text size="sm" c="dimmed">
+                  All workspaces of the organization share these providers.
+                </Text>
+                {actions}
+              </Group>
+              {nodes.map((provider) => (
+                <ProviderCard key={provider.id} provider={provider} />
+              ))}
+              <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
+            </Stack>
+          )
+        }
+      </QueryView>
+      {/* outside the list, which a refused write reloads */}
+      <Dialog dialog={dialog} onClose={() => setDialog(null)} />
+    </>
   )
 }
 
