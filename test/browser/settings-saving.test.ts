@@ -10,11 +10,11 @@ const AGENT = fileURLToPath(new URL('../../src/cli/demo-agent', import.meta.url)
 const IMAGE = 'registry.example.com/acme/agent'
 
 /** A deployment of an image for this test only. */
-async function make(name: string) {
+async function make(name: string, resource_spec: object = { cpu: 1 }) {
   const { id } = await rest('POST', '/v2/deployments', {
     name: `${name}-${Date.now()}`,
     source: 'internal_container',
-    source_config: { resource_spec: { cpu: 1 } },
+    source_config: { resource_spec },
     source_revision_config: { image_uri: `${IMAGE}:1` },
     secrets: [
       { name: 'TOKEN', value: 'the-first' },
@@ -63,6 +63,38 @@ test('secrets and resources are staged and saved together, after a preview of th
   await page.getByRole('button', { name: 'Hide TOKEN' }).click()
   const { resources } = await rest('GET', `${path}/events?types=secret.revealed`)
   expect(resources).toMatchObject([{ subject_id: 'TOKEN' }])
+})
+
+test('a text is typed key by key: what is no change yet stays in the field', async ({ page }) => {
+  const { page: address, path } = await make('typed', { labels: { team: 'a' } })
+  await signIn(page, url, { key }, address)
+  const labels = page.getByLabel('Labels', { exact: true })
+  await labels.press('Control+End')
+  await page.keyboard.press('Enter')
+  expect(await labels.inputValue()).toBe('team=a\n')
+  await page.keyboard.type('tier=gold')
+  await page.getByText('1 unsaved change').waitFor()
+  await page.getByRole('button', { name: 'Review and save…' }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('is up to date').waitFor()
+  expect((await rest('GET', path)).source_config.resource_spec).toEqual({ labels: { team: 'a', tier: 'gold' } })
+})
+
+test('a refused save names every field, and the dialog opens again without its error', async ({ page }) => {
+  const { page: address } = await make('refused')
+  await signIn(page, url, { key }, address)
+  await page.getByLabel('Image', { exact: true }).fill('not an image')
+  await page.getByRole('button', { name: 'Review and save…' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click()
+  await dialog
+    .getByRole('alert')
+    .getByText(/image_?uri: /i)
+    .waitFor()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Review and save…' }).click()
+  await dialog.getByRole('button', { name: 'Save', exact: true }).waitFor()
+  expect(await dialog.getByRole('alert').count()).toBe(0)
 })
 
 test('another person’s saved changes appear next to mine, and neither is lost', async ({ page }) => {

@@ -57,6 +57,12 @@ test('an edit back to the stored value is no edit', () => {
   expect(edit({ labels: 'team=a', tags: [], cpu: '1.', [secretKey('MISSING')]: null })).toEqual({})
 })
 
+test('an edit with settings that are old keeps the other edits', () => {
+  const now = stored({ sourceRevisionConfig: { repoRef: 'theirs' } })
+  const back = edit({ repoRef: 'main' }, now)
+  expect(edit({ cpu: 2 }, stored(), back)).toMatchObject({ repoRef: { value: 'main' }, cpu: { value: 2 } })
+})
+
 test('another person’s saved change is a conflict at edited fields, and nowhere else', () => {
   const mine = edit({ repoRef: 'mine', cpu: 2, [TOKEN]: 'mine' })
   const theirs = stored({

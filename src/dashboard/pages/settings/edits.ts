@@ -50,8 +50,10 @@ export const dropSaved = (edits: Edits, settings: StoredSettings): Edits =>
   filterEdits(edits, (key, { value }) => !isSaved(settings, key, value))
 
 export function setEdit(edits: Edits, settings: StoredSettings, key: string, value: Input | null): Edits {
+  // the settings may be older than other edits: an upload reports minutes later
+  if (isSaved(settings, key, value)) return dropEdit(edits, key)
   const base = edits[key] ? edits[key].base : baseOf(settings, key)
-  return dropSaved({ ...edits, [key]: { value, base } }, settings)
+  return { ...edits, [key]: { value, base } }
 }
 
 /** The keys of edits whose stored value another user has changed since. */

@@ -5,7 +5,7 @@ import { DropSource, UploadStatus } from '../../components/upload/drop-source.ts
 import type { Source } from '../../components/upload/source.ts'
 import { useUpload } from '../../components/upload/use-upload.ts'
 import type { Field } from './fields.ts'
-import { UPLOADING } from './inputs.ts'
+import { inputOf as storedInput, UPLOADING } from './inputs.ts'
 import { useEditor } from './use-editor.ts'
 
 export function UploadField({ field, error }: { field: Field; error: string | undefined }) {
@@ -16,10 +16,11 @@ export function UploadField({ field, error }: { field: Field; error: string | un
   const { name, label, help, defaultText } = field
   const input = inputOf(field)
   const upload = async (chosen: Source) => {
+    const before = input === UPLOADING ? storedInput(settings, field) : input
     setFailed(null)
     edit(name, UPLOADING)
     const sent = await send(settings.id, chosen)
-    edit(name, sent.ok ? sent.objectPath : input)
+    edit(name, sent.ok ? sent.objectPath : before)
     if (sent.ok) setSource(chosen)
     else setFailed(sent.problem.message)
   }

@@ -3,7 +3,7 @@ import { createContext, useContext, useMemo, useState } from 'react'
 import type { Settings } from './documents.ts'
 import { dropEdit, dropSaved, type Edits, findConflicts, keepMine, setEdit } from './edits.ts'
 import { type Field, findField } from './fields.ts'
-import { type Input, inputError, inputOf } from './inputs.ts'
+import { type Input, inputError, inputOf, isSameInput } from './inputs.ts'
 import { type Issues, type ResourcePreview, useResourcePreview } from './use-resource-preview.ts'
 
 export interface Editor {
@@ -36,6 +36,8 @@ const NO_ISSUES: Issues = new Map()
 
 export function useSettingsEditor(settings: Settings, rights: Pick<Editor, 'canEdit' | 'canReveal'>): Editor {
   const [allEdits, setAllEdits] = useState<Edits>({})
+  // the last typed input stays as it is while its value is the same: `a=1` and a new line is no edit yet
+  const [typed, setTyped] = useState<{ name: string; input: Input } | null>(null)
   const [refused, setRefused] = useState(NO_ISSUES)
   const [isSaving, setSaving] = useState(false)
   const edits = useMemo(() => dropSaved(allEdits, settings), [allEdits, settings])
@@ -58,8 +60,15 @@ export function useSettingsEditor(settings: Settings, rights: Pick<Editor, 'canE
     issues: new Map([...refused, ...issues]),
     effective,
     ...rights,
-    inputOf: (field) => edits[field.name]?.value ?? inputOf(settings, field),
-    edit: (key, value) => setEdits((before) => setEdit(before, settings, key, value)),
+    inputOf(field) {
+      const input = edits[field.name]?.value ?? inputOf(settings, field)
+      return typed?.name === field.name && isSameInput(field, typed.input, input) ? typed.input : input
+    },
+    edit(key, value) {
+      // never a secret
+      setTyped(findField(key) ? { name: key, input: value! } : null)
+      setEdits((before) => setEdit(before, settings, key, value))
+    },
     keepMine: (key) => setEdits((before) => keepMine(before, settings, key)),
     takeTheirs: (key) => setEdits((before) => dropEdit(before, key)),
     clear: (except) => setEdits((before) => (except && before[except] ? { [except]: before[except] } : {})),
