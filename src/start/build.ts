@@ -200,7 +200,7 @@ function moveTo(folder: string, draft: string): void {
 /** Also removes drafts of killed builds. */
 function removeOld(current: string): void {
   const age = (name: string) => fs.statSync(path.join(dist, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
-  const others = fs.readdirSync(dist).filter((name) => name !== current && name !== 'build.json')
+  const others = fs.readdirSync(dist).filter((name) => ![current, 'build.json', 'packages'].includes(name))
   const builds = others.filter((name) => !name.startsWith(DRAFT)).sort((a, b) => age(b) - age(a))
   const drafts = others.filter((name) => name.startsWith(DRAFT) && Date.now() - age(name) > 600_000)
   for (const name of [...builds.slice(OLD_BUILDS_KEPT), ...drafts])

@@ -26,8 +26,8 @@ export const FOLDERS: readonly Row[] = [
   ['platform/log', ''],
   ['platform/async', 'platform/log'],
   ['platform/http', ''],
-  ['platform/config', 'platform/log'],
   ['platform/programs platform/files', ''],
+  ['platform/config', 'platform/log platform/files'],
   ['platform/postgres', 'platform/log platform/async platform/files'],
   [
     'platform/postgres/embedded',
@@ -240,7 +240,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['client cli/**', 4_200],
   ['dashboard/pages/*', 11_600],
   ['dashboard/app dashboard/api dashboard/components/**', 4_100],
-  ['app/** start .', 2_500],
+  ['app/** start .', 2_700],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */

@@ -40,8 +40,13 @@ export interface RunningServer extends Running {
  */
 export function run(program: Program, args: string[], env: Record<string, string>, tree = ROOT): Running {
   const how = program.startsWith('test/') ? ['--import', 'tsx'] : ['src/start/start.mjs']
-  const child = spawn(process.execPath, [...how, program, ...args], {
-    cwd: tree,
+  return runFile(process.execPath, [...how, program, ...args], env, tree)
+}
+
+/** Starts a program with only PATH and HOME of our environment. */
+export function runFile(file: string, args: string[], env: Record<string, string>, cwd: string): Running {
+  const child = spawn(file, args, {
+    cwd,
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -70,7 +75,11 @@ export function startInVain(env: Record<string, string>): Promise<Ran> {
  * Starts a server on a free port and waits until it has printed its address. Throws with its output if it ends before.
  */
 export async function startServer(env: Record<string, string>, tree?: string): Promise<RunningServer> {
-  const running = run('main', [], { PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env }, tree)
+  return untilListening(run('main', [], { PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env }, tree))
+}
+
+/** Waits until a server has printed its address. Throws with its output if it ends before. */
+export async function untilListening(running: Running): Promise<RunningServer> {
   const { child, output, ended } = running
   const said = new Promise<string>((resolve) => {
     child.stderr!.on('data', () => {

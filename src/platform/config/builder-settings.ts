@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { BUILD_SETTINGS, SUPPLIED_SERVERS } from './build-settings.ts'
 import { type ParsedSettings, parseSettings, rejectWrong, requireTogether } from './config.ts'
+import { defaultDataDir } from './data-dir.ts'
 import { IMAGE_SETTINGS } from './image-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { folder, host, integer, type SettingsTable } from './setting-types.ts'
@@ -18,7 +19,7 @@ export const BUILDER_SETTINGS = {
   BUILDER_PORT: [integer(0, 65_535), '8082'],
   LEASE_SECONDS: [integer(5, 600), '30'],
   MAX_BUILDS: [integer(1, 100).optional()],
-  DATA_DIR: [folder, '.data'],
+  DATA_DIR: [folder, defaultDataDir('pilothouse-builder')],
   BUILDER: [z.enum(['auto', 'podman', 'docker'], { error: 'must be auto, podman or docker' }), 'auto'],
   NODE_BASE_IMAGE: IMAGE_SETTINGS.NODE_BASE_IMAGE,
   PYTHON_BASE_IMAGE: IMAGE_SETTINGS.PYTHON_BASE_IMAGE,

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { LOG_FORMATS } from '../log/destination.ts'
 import { BUILD_SETTINGS } from './build-settings.ts'
+import { defaultDataDir } from './data-dir.ts'
 import { IMAGE_SETTINGS } from './image-settings.ts'
 import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
 import {
@@ -52,7 +53,7 @@ export const SETTINGS = {
   DATABASE_WORKER_POOL: [integer(2, 100), '5'],
   DATABASE_QUERY_SECONDS: [integer(1, 300), '8'],
   DATABASE_WAIT_SECONDS: [integer(0, 86_400), '300'],
-  DATA_DIR: [folder, '.data'],
+  DATA_DIR: [folder, defaultDataDir('pilothouse')],
   CONTROL_PLANE_API_KEY: [
     z
       .string()
