@@ -10,6 +10,7 @@ import { localControlPlane } from '../domain/claims/control-plane.ts'
 import { goneDeployments } from '../domain/claims/liveness.ts'
 import { databaseFailure } from '../domain/errors/database-error.ts'
 import { KEY_CHANNEL } from '../domain/keys/manage.ts'
+import { LOGIN_CHANNEL } from '../domain/logins/login.ts'
 import type { ControlPlane } from '../domain/protocol/protocol.ts'
 import { GITPROVIDER_CHANNEL } from '../domain/sources/webhooks/receive.ts'
 import { type Core, OAUTH_CHANNEL, type ReadCore, WORK_CHANNEL } from '../domain/transaction/context.ts'
@@ -80,11 +81,14 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({
       url: direct,
-      channels: [WORK_CHANNEL, KEY_CHANNEL, OAUTH_CHANNEL, ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : [])],
+      channels: [
+        ...[WORK_CHANNEL, KEY_CHANNEL, OAUTH_CHANNEL, LOGIN_CHANNEL],
+        ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : []),
+      ],
       onNotify(channel, payload) {
         if (channel === KEY_CHANNEL) keys.revoked(payload)
         else if (channel === GITPROVIDER_CHANNEL) gitProviderJobs.wake()
-        // workers of a scope, or calls that wait for an authorization or a token's refresh
+        // workers of a scope, or calls that wait for an authorization, a token's refresh or a login
         else notifier.notify(payload || null)
       },
       onConnect() {

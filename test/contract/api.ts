@@ -76,6 +76,8 @@ const API_KEY = `id name owner role secretsRead listenerId agentId prefix organi
   lastUsedAt expiresAt revokedAt`
 const WORKSPACE = 'id organization_id: organization { id } name createdAt'
 
+const LOGIN = 'id name address status role createdAt expiresAt'
+
 const VERBS = {
   createDeployment: { shows: WRITTEN },
   updateDeployment: { shows: WRITTEN },
@@ -159,6 +161,9 @@ const VERBS = {
     shows: `actor { ${ACTOR} } role secretsRead organizationWide apiKey { ${API_KEY} } session { id }
       workspace { ${WORKSPACE} } organization { id name plan createdAt } server { version }`,
   },
+  lookUpLogin: { field: 'login', shows: LOGIN },
+  approveLogin: { shows: `login { ${LOGIN} }` },
+  refuseLogin: { shows: `login { ${LOGIN} }` },
 } satisfies Record<string, Verb>
 
 export type VerbName = keyof typeof VERBS

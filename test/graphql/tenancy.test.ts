@@ -40,6 +40,7 @@ async function stored() {
     listeners: await db.listener.findMany({ where }),
     tags: await db.tag.findMany({ where }),
     keys: await db.apiKey.findMany({ where, omit: { lastUsedAt: true } }),
+    logins: await db.login.findMany(),
     sessions: await db.session.findMany({ where, omit: { lastUsedAt: true } }),
     providers: await db.oAuthProvider.findMany({
       where: { id: victims.byType.OAuthProvider },

@@ -19,7 +19,7 @@ import {
   type OperationTypeNode,
 } from 'graphql'
 import { schema } from '../../src/api/graphql/schema.ts'
-import { type Ids, TYPE_OF } from '../support/one-of-each.ts'
+import { type Ids, LOGIN_CODE, TYPE_OF } from '../support/one-of-each.ts'
 
 /** Values of arguments: ids by the argument's name; `id` by the type that the field returns. */
 export interface Victims {
@@ -64,6 +64,7 @@ export interface Operation {
 
 /** Values of required members that refer to no resource. */
 const PLAIN: Record<string, unknown> = {
+  code: LOGIN_CODE,
   name: 'walk',
   key: 'walk',
   value: 'walk',

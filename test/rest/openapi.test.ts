@@ -32,6 +32,7 @@ test('it is OpenAPI 3.1 of the server’s version at the public URL, with its se
     'TenantId',
     'SessionCookie',
     'SessionHalf',
+    'LoginSecret',
     'BearerAuth',
   ])
   expect(document.components.securitySchemes).toMatchObject({
@@ -39,6 +40,7 @@ test('it is OpenAPI 3.1 of the server’s version at the public URL, with its se
     TenantId: { type: 'apiKey', in: 'header', name: 'X-Tenant-Id' },
     SessionCookie: { type: 'apiKey', in: 'cookie' },
     SessionHalf: { type: 'apiKey', in: 'header', name: 'X-Session' },
+    LoginSecret: { type: 'apiKey', in: 'header', name: 'X-Login-Secret' },
     BearerAuth: { type: 'http', scheme: 'bearer' },
   })
 })
@@ -48,12 +50,14 @@ describe('The document', () => {
     const documented = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )
-    // the realm of the container registry and sign-in have separate credentials: they are no operations, but clients
+    // the realm of the container registry, sign-in and logins have separate credentials: they are no operations, but clients
     const declared = [
       ...operations.map(({ method, path }) => `${method} ${path}`),
       'GET /v1/registry/token',
       'POST /v2/sessions',
       'GET /v2/sessions/methods',
+      'POST /v2/logins',
+      'GET /v2/logins/{login_id}',
       'GET /v2/builders/claims/{claim_id}/tarball',
     ]
     expect(documented.sort()).toEqual(declared.sort())

@@ -8,7 +8,7 @@ import { operations } from '../../src/api/rest/operations.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { snake } from '../../src/domain/parsing/naming.ts'
 import { agentKey, builderKey, listener, listenerKey } from '../support/factories.ts'
-import { oneOfEach, TYPE_OF } from '../support/one-of-each.ts'
+import { LOGIN_CODE, oneOfEach, TYPE_OF } from '../support/one-of-each.ts'
 import { bodies, putStatus, useRestApp } from './support.ts'
 
 const app = useRestApp()
@@ -70,6 +70,7 @@ beforeAll(async () => {
   BODY = {
     ...bodies.gitprovider(app.tenant.integrationId),
     name: 'stolen',
+    code: LOGIN_CODE,
     compute_type: 'k8s',
     compute_id: 'cluster',
     compute_config: {},
@@ -106,6 +107,7 @@ const snapshot = async () => {
     await db.oAuthProvider.findMany({ where: { providerId: VALUES.provider_id! }, omit: { updatedAt: true } }),
     await db.oAuthToken.findMany({ where, include: { connections: true } }),
     await db.oAuthAuthorization.findMany({ where }),
+    await db.login.findMany(),
     await db.session.findMany({ where, omit: { lastUsedAt: true } }),
     await db.apiKey.findMany({ where, omit: { lastUsedAt: true } }),
     await db.deploymentTag.findMany({ where: { deployment: where } }),

@@ -1,4 +1,5 @@
 /** One resource of each type in workspace A, for tests that try them all with another caller. */
+import { hashToken } from '../../src/domain/crypto/random-token.ts'
 import { camel } from '../../src/domain/parsing/naming.ts'
 import { signIn } from '../sessions/support.ts'
 import type { TestApp } from './app.ts'
@@ -10,7 +11,7 @@ export type Ids = Record<(typeof TYPES)[number], string>
 
 const TYPES = [
   ...['Deployment', 'Revision', 'Listener', 'TracingProject', 'Tag', 'GitIntegration', 'ApiKey', 'Session'],
-  ...['OAuthProvider', 'OAuthToken', 'AgentLink', 'Authorization', 'Workspace', 'Organization', 'Agent'],
+  ...['OAuthProvider', 'OAuthToken', 'AgentLink', 'Authorization', 'Login', 'Workspace', 'Organization', 'Agent'],
 ] as const
 
 /** The type of the resource that a parameter names. */
@@ -27,6 +28,7 @@ export const TYPE_OF: Record<string, keyof Ids> = {
   oauthTokenId: 'OAuthToken',
   connectionId: 'AgentLink',
   authId: 'Authorization',
+  loginId: 'Login',
   agentId: 'Agent',
   from: 'Revision',
   to: 'Revision',
@@ -35,6 +37,18 @@ export const TYPE_OF: Record<string, keyof Ids> = {
 /** The path of a REST operation, filled with these ids. */
 export const pathOf = (template: string, ids: Partial<Ids>) =>
   template.replace(/\{(\w+)\}/g, (parameter, name: string) => ids[TYPE_OF[camel(name)]!] ?? parameter)
+
+/** The code of the stored login. */
+export const LOGIN_CODE = 'BBBB-CCCC'
+
+/** A login that the workspace approved. Another workspace must not find it. */
+function storedLogin({ app, tenant: { workspaceId } }: TestApp) {
+  const [secretHash, codeHash] = ['secret', LOGIN_CODE].map(hashToken) as [string, string]
+  const expiresAt = new Date(Date.now() + 600_000)
+  const decided = { approved: true, workspaceId, role: 'deployer', deciderKind: 'api_key', decidedBy: 'x' } as const
+  const data = { name: 'x', address: '192.0.2.1', secretHash, codeHash, keySalt: 'salt', expiresAt, ...decided }
+  return app.core.db.login.create({ data })
+}
 
 /**
  * `mark`: in every text. `ofOrganization`: in every text of what the whole organization shares. `owner`: the key of the
@@ -73,6 +87,7 @@ export async function oneOfEach(
     OAuthToken: token.id,
     AgentLink: (await storedConnection(app, token, agent)).id,
     Authorization: (await storedAuthorization(app, token)).id,
+    Login: (await storedLogin(app)).id,
     Workspace: workspaceId,
     Organization: organizationId,
     Agent: agent,

@@ -43,6 +43,12 @@ const securitySchemes = {
     description:
       'The other half of a session, from the answer to `POST /v2/sessions`. The request must come from a page of this server: with `Sec-Fetch-Site: same-origin`, or with this server as its `Origin`.',
   },
+  LoginSecret: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Login-Secret',
+    description: 'The secret of a login, from the answer to `POST /v2/logins`. It is only good for this login.',
+  },
   BearerAuth: { type: 'http', scheme: 'bearer', description: 'An API key, or a JWT of the configured issuer.' },
 } as const
 
@@ -89,6 +95,10 @@ const tags = [
   {
     name: 'Sessions',
     description: 'Sessions of people in browsers. A session is opened with an API key or a code and has two halves.',
+  },
+  {
+    name: 'Logins',
+    description: 'Logins of the command line on a machine. A person approves a login in the dashboard.',
   },
   { name: 'Agents', description: 'Calls of an agent, with its key of the role `agent`.' },
 ]

@@ -10,6 +10,7 @@ import { deploymentChanges } from './v2/deployment-changes.ts'
 import { deployments } from './v2/deployments.ts'
 import { events } from './v2/events.ts'
 import { listeners } from './v2/listeners.ts'
+import { logins } from './v2/logins.ts'
 import { logs } from './v2/logs.ts'
 import { callers } from './v2/me.ts'
 import { oauthProviders } from './v2/oauth-providers.ts'
@@ -41,6 +42,7 @@ export const operations: readonly Operation[] = [
   ...connections,
   ...sessions,
   ...apiKeys,
+  ...logins,
   ...workspaces,
   ...callers,
 ]

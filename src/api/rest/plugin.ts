@@ -11,6 +11,7 @@ import { documentation } from './document.ts'
 import { readBodies } from './framework/body.ts'
 import { errorHandler } from './framework/errors.ts'
 import { toRoute } from './framework/operation.ts'
+import { loginRoutes } from './login.ts'
 import { oidcRoutes } from './oidc-login.ts'
 import { operations } from './operations.ts'
 import { signInRoutes } from './sign-in.ts'
@@ -47,6 +48,7 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
     fastify.route(toRoute(operation, authenticate, { streaming, responseCache }))
   }
   builderTarball(fastify, authenticate)
+  loginRoutes(fastify, core)
   signInRoutes(fastify, { signIn, oidcName: core.login?.name ?? null })
   await fastify.register(oidcRoutes, { core, cookieName: signIn.cookieName })
   if (core.tarballs.receive) await fastify.register(uploads, { core })

@@ -17,14 +17,17 @@ export interface SignInOptions {
   oidcName: string | null
 }
 
-const NO_STORE = { 'cache-control': 'no-store' }
+export const NO_STORE = { 'cache-control': 'no-store' }
 
-const json = (description: string, schema: object) => ({ description, content: { 'application/json': { schema } } })
-const errors = (...statuses: number[]) =>
+export const jsonContent = (description: string, schema: object) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
+export const documentedErrors = (...statuses: number[]) =>
   Object.fromEntries(
     statuses.map((status) => [
       status,
-      json(errorDescriptions[status]!, status === 422 ? validationErrorBody : errorBody),
+      jsonContent(errorDescriptions[status]!, status === 422 ? validationErrorBody : errorBody),
     ]),
   )
 
@@ -40,10 +43,10 @@ export function signInRoutes(fastify: FastifyInstance, { signIn, oidcName }: Sig
       body: openInput.shape.body,
       response: {
         201: {
-          ...json('The session.', openedSession),
+          ...jsonContent('The session.', openedSession),
           headers: { 'Set-Cookie': { type: 'string', description: 'The half that pages can’t read.' } },
         },
-        ...errors(401, 403, 413, 415, 422, 429, 500, 503),
+        ...documentedErrors(401, 403, 413, 415, 422, 429, 500, 503),
       },
     },
     handler: async (request, reply) => {
@@ -67,7 +70,7 @@ export function signInRoutes(fastify: FastifyInstance, { signIn, oidcName }: Sig
       description: 'Needs no credential.',
       tags: ['Sessions'],
       security: [],
-      response: { 200: json('The available ways to sign in.', signInMethods), ...errors(429, 500) },
+      response: { 200: jsonContent('The available ways to sign in.', signInMethods), ...documentedErrors(429, 500) },
     },
     handler: async (_request, reply) => {
       reply.headers(NO_STORE)

@@ -1,5 +1,5 @@
 /**
- * Serves the built dashboard (src/dashboard): its page at `/`, `/sign-in` and below `/w/`, its files below `/assets/`. The router of
+ * Serves the built dashboard (src/dashboard): its page at `/`, `/sign-in`, `/connect` and below `/w/`, its files below `/assets/`. The router of
  * the page selects the view. All other paths remain a 404 of the API.
  */
 import { randomBytes } from 'node:crypto'
@@ -43,7 +43,7 @@ export async function mountDashboard(fastify: FastifyInstance): Promise<void> {
       return reply.send(page.replaceAll(NONCE, nonce))
     }
     mountRootPath(scope, sendPage)
-    for (const url of ['/sign-in', '/w/*'])
+    for (const url of ['/sign-in', '/connect', '/w/*'])
       scope.get(url, { schema: { hide: true } }, (_request, reply) => sendPage(reply))
   })
 }

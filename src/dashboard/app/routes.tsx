@@ -38,9 +38,17 @@ const signIn = createRoute({
   path: '/sign-in',
   // only a path of this app; an explicit undefined, or the router keeps the original value
   validateSearch: ({ to }: Record<string, unknown>): { to?: string | undefined } => ({
-    to: typeof to === 'string' && /^\/(w\/|$)/.test(to) ? to : undefined,
+    to: typeof to === 'string' && /^\/(w\/|connect(#|$)|$)/.test(to) ? to : undefined,
   }),
   component: lazyPage(() => import('../pages/sign-in/sign-in-page.tsx')),
+})
+
+/** The command line opens it, with the code of its login in the fragment. */
+const connect = createRoute({
+  getParentRoute: () => root,
+  path: '/connect',
+  beforeLoad: mustBeSignedIn,
+  component: lazyPage(() => import('../pages/connect/connect-page.tsx')),
 })
 
 const workspace = createRoute({
@@ -94,4 +102,4 @@ const pages = [
   page('/keys', () => import('../pages/keys/keys-page.tsx')),
 ] as const
 
-export const routeTree = root.addChildren([home, signIn, workspace.addChildren(pages)])
+export const routeTree = root.addChildren([home, signIn, connect, workspace.addChildren(pages)])

@@ -12,7 +12,7 @@ import { deploymentsChangedSubscription, notifyWatchers } from '../components/li
 import { MeContext, meQuery } from '../components/me.ts'
 import { NotFound, PageError } from '../components/page.tsx'
 import { useRefresh } from '../components/refresh.ts'
-import { rememberWorkspace } from './home.tsx'
+import { rememberWorkspace } from '../components/workspace.tsx'
 import { Brand, Navigation } from './navigation.tsx'
 import { OwnerPrompt } from './owner-prompt.tsx'
 import { Palette } from './palette.tsx'

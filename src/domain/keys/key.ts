@@ -5,7 +5,7 @@ import type { Role } from '../../generated/prisma/enums.ts'
 import { hashToken, randomToken } from '../crypto/random-token.ts'
 import type { OffsetPage } from '../paging/paging.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
-import { RANKED_ROLES, requireRole } from '../transaction/access.ts'
+import { type Actor, RANKED_ROLES, requireRole } from '../transaction/access.ts'
 import type { ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
 import type { ActorRef } from '../values/event-types.ts'
@@ -13,7 +13,7 @@ import { offsetQuery } from '../values/shapes.ts'
 
 const KEY_PREFIX = 'cpk_'
 
-export const generateKey = (): string => KEY_PREFIX + randomToken()
+export const generateKey = (token = randomToken()): string => KEY_PREFIX + token
 
 export const hashKey = hashToken
 
@@ -47,7 +47,9 @@ export interface NewKey {
   createdBy: string | null
   /** author of the event; absent: the system */
   actor?: ActorRef
-  /** chosen by the operator; default: random */
+  /** of a login's key: kind of its approver, whose subject is `createdBy` */
+  approverKind?: Actor['kind']
+  /** chosen by the operator, or by a login; default: random */
   text?: string
 }
 
@@ -71,6 +73,7 @@ export async function issueKey(tx: Tx, key: NewKey): Promise<IssuedKey> {
       agentId: key.agentId,
       expiresAt: key.expiresAt,
       createdBy,
+      approverKind: key.approverKind,
       prefix: displayPrefix(text),
       hash: hashKey(text),
     },

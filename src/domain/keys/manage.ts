@@ -148,35 +148,54 @@ export const revokeInput = z.object({ path: z.object({ api_key_id: uuid }) })
 /** NOTIFY channel for revoked keys and ended sessions. The payload is the id. */
 export const KEY_CHANNEL = 'pilothouse_keys'
 
-/** Idempotent. Role: admin. Throws NotFoundError; ForbiddenError if a workspace credential revokes an organization-wide key. */
+/** The key of the call itself, or of a login that the caller approved. */
+const isOwnKey = ({ actor }: ReadContext, { id, approverKind, createdBy }: KeyView): boolean =>
+  (actor.kind === 'api_key' && actor.subject === id) || (approverKind === actor.kind && createdBy === actor.subject)
+
+/**
+ * Idempotent. Role: admin; viewer for an own key. Throws NotFoundError; ForbiddenError if a workspace credential revokes an
+ * organization-wide key.
+ */
 export const revokeKey = writeVerb<KeyView>(async (ctx, raw, read) => {
-  requireRole(ctx, 'admin')
+  requireRole(ctx, 'viewer')
   const { path } = parse(revokeInput, raw)
   const id = path.api_key_id
+  let ended: string[] = []
   const row = await transaction(ctx, async (tx) => {
-    const found = await findKey(ctx, tx, id)
+    const found = await tx.sql.apiKey.findFirst({ where: { id, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH })
+    // another caller learns nothing about the id
+    if (!found || !isOwnKey(ctx, found)) requireRole(ctx, 'admin')
+    if (!found) throw new NotFoundError('API key', id)
     refuseOrganizationWide(ctx, found, 'revoke')
-    return read(tx, await markRevoked(tx, found, eventBy(ctx)))
+    ended = await markRevoked(tx, found, eventBy(ctx))
+    return read(tx, await tx.sql.apiKey.findUniqueOrThrow({ where: { id }, omit: WITHOUT_HASH }))
   })
-  ctx.onKeyRevoked?.(id)
+  for (const one of ended) ctx.onKeyRevoked?.(one)
   return row
 })
 
-/** Stores the revocation once and notifies every server. `log`: workspace and actor of the event. */
+/**
+ * Stores the revocation once and notifies every server. Also revokes the keys of logins that this key approved, so they never
+ * outlive it. Returns the ids of all these keys. `log`: workspace and actor of the events.
+ */
 export async function markRevoked(
   tx: Tx,
   key: Pick<KeyView, 'id'>,
   log: { workspaceId: string; actor: ActorRef },
-): Promise<KeyView> {
-  const { count } = await tx.sql.apiKey.updateMany({
-    where: { id: key.id, revokedAt: null },
-    data: { revokedAt: tx.now() },
-  })
-  if (count > 0) {
-    tx.emit({ workspaceId: log.workspaceId, type: 'api_key.revoked', subjectId: key.id, actor: log.actor })
-    await tx.sql.$executeRaw`SELECT pg_notify(${KEY_CHANNEL}, ${key.id})`
+): Promise<string[]> {
+  const all = [{ id: key.id, workspaceId: log.workspaceId }]
+  // The list grows while it is read. Each key is locked before its approvals are read: a concurrent pick-up locks it, too.
+  for (const { id, workspaceId } of all) {
+    const { count } = await tx.sql.apiKey.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: tx.now() } })
+    if (count > 0) {
+      tx.emit({ workspaceId, type: 'api_key.revoked', subjectId: id, actor: log.actor })
+      await tx.sql.$executeRaw`SELECT pg_notify(${KEY_CHANNEL}, ${id})`
+    }
+    const where = { approverKind: 'api_key', createdBy: id, revokedAt: null }
+    const approved = await tx.sql.apiKey.findMany({ where, select: { id: true, workspaceId: true } })
+    all.push(...approved.map((one) => ({ id: one.id, workspaceId: one.workspaceId ?? log.workspaceId })))
   }
-  return tx.sql.apiKey.findUniqueOrThrow({ where: { id: key.id }, omit: WITHOUT_HASH })
+  return all.map(({ id }) => id)
 }
 
 /** For a call that waited before it returns secrets: its key may have ended since. Throws UnauthenticatedError. */

@@ -1,6 +1,7 @@
 /** Removes data after its retention time, in rounds (README.md). Several servers may run rounds concurrently. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
+import { ENDED_LOGINS, removeLogins } from '../logins/login.ts'
 import { toChangeOrSkip, toDeleteOrSkip } from '../repositories/locks.ts'
 import { ENDED_SESSIONS, removeSessions } from '../sessions/session.ts'
 import type { ReadCore } from '../transaction/context.ts'
@@ -20,6 +21,7 @@ import {
 const ROUND_MS = 20_000
 const IDEMPOTENCY_EVENT_BATCH_ROWS = 500
 const SESSION_EVENT_BATCH_ROWS = 500
+const LOGIN_BATCH_ROWS = 500
 
 interface Due {
   oldLines: boolean
@@ -32,6 +34,7 @@ interface Due {
   oldDetails: boolean
   oldOutcomes: boolean
   endedSessions: boolean
+  endedLogins: boolean
 }
 
 /** Each call of the returned function is one round. A round without work is one statement. */
@@ -54,6 +57,7 @@ export function createRetention(core: ReadCore): (signal: AbortSignal) => Promis
       )
     if (due.endedSessions)
       await removeInBatches(SESSION_EVENT_BATCH_ROWS, hasTime, () => removeSessions(core.db, SESSION_EVENT_BATCH_ROWS))
+    if (due.endedLogins) await removeInBatches(LOGIN_BATCH_ROWS, hasTime, () => removeLogins(core.db, LOGIN_BATCH_ROWS))
   }
 }
 
@@ -64,7 +68,7 @@ async function findDue({ db, settings }: ReadCore): Promise<Due> {
            (SELECT max(id) FROM log_lines) AS "newestLine", ARRAY(${OLD_EVENTS(eventDays)}) AS "oldEvents",
            EXISTS (${OLD_STEPS(logDays)}) AS "oldSteps", EXISTS (${OLD_DETAILS(logDays)}) AS "oldDetails",
            EXISTS (${EXPIRED_ENTRIES}) AS "oldOutcomes",
-           EXISTS (${ENDED_SESSIONS}) AS "endedSessions"`
+           EXISTS (${ENDED_SESSIONS}) AS "endedSessions", EXISTS (${ENDED_LOGINS}) AS "endedLogins"`
   return due!
 }
 

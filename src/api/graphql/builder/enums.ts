@@ -2,6 +2,7 @@
 import { CATALOGUE, type ErrorCode } from '../../../domain/errors/errors.ts'
 import { LISTENER_STATUSES } from '../../../domain/listeners/read.ts'
 import { COMPUTE_TYPES } from '../../../domain/listeners/schemas.ts'
+import { LOGIN_STATUSES } from '../../../domain/logins/login.ts'
 import { AUTHORIZATION_STATUSES } from '../../../domain/oauth/authorizations/authorization.ts'
 import { TOKEN_STATUSES } from '../../../domain/oauth/tokens/token.ts'
 import { COMPARED_PARTS } from '../../../domain/revision-diff/compare.ts'
@@ -47,6 +48,7 @@ export const RevisionStatus = enumOf(
   prisma.RevisionStatus,
   'DEPLOYED, the FAILED statuses, SKIPPED and INTERRUPTED are terminal. Only a redeploy leaves them.',
 )
+export const LoginStatus = enumOf('LoginStatus', LOGIN_STATUSES, 'The status of a login of the command line.')
 export const Reason = described(
   'Reason',
   REASONS,

@@ -114,7 +114,8 @@ builder.mutationFields((t) => ({
   }),
   revokeApiKey: t.field({
     type: RevokeApiKeySuccess,
-    description: 'Revokes an API key immediately. Revoking it again changes nothing. For admins.',
+    description:
+      'Revokes an API key immediately, and the keys of logins that it approved. Revoking it again changes nothing. For admins; a key may revoke itself, and the approver of a login its key.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: revoke.type, required: true }) },
     resolve: (_root, { input }, ctx) => revokeKey(ctx, revoke.raw(input)),

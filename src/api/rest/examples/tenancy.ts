@@ -1,4 +1,4 @@
-/** Examples of workspaces, keys, sessions and the caller, by schema id. */
+/** Examples of workspaces, keys, sessions, logins and the caller, by schema id. */
 import { CREATED, ID, UPDATED } from './ids.ts'
 
 const workspace = { id: ID.workspace, organization_id: ID.organization, name: 'staging', created_at: CREATED }
@@ -33,7 +33,37 @@ const session = {
   ended_at: null,
 }
 
+const CODE = 'BCDF-GHJK'
+const LOGIN_EXPIRES = '2026-11-20T09:40:00.000Z'
+
 export const TENANCY_EXAMPLES = {
+  LoginCreate: { name: 'ada-laptop' },
+  BegunLogin: {
+    id: ID.login,
+    secret: '…',
+    code: CODE,
+    url: `https://control.example.com/connect#${CODE}`,
+    expires_at: LOGIN_EXPIRES,
+  },
+  LoginOutcome: {
+    status: 'approved',
+    key: 'cpk_…',
+    api_key_id: ID.key,
+    workspace_id: ID.workspace,
+    role: 'deployer',
+    expires_at: '2026-12-20T09:31:12.345Z',
+  },
+  LoginLookup: { code: CODE },
+  LoginApproval: { role: 'deployer' },
+  Login: {
+    id: ID.login,
+    name: 'ada-laptop',
+    address: '192.0.2.7',
+    status: 'pending',
+    role: null,
+    created_at: CREATED,
+    expires_at: LOGIN_EXPIRES,
+  },
   WorkspaceCreate: { name: 'staging' },
   Workspace: workspace,
   WorkspaceList: { resources: [workspace], offset: 1 },

@@ -50,7 +50,7 @@ export const apiKeys: Operation[] = [
     operationId: 'revokeApiKey',
     summary: 'Revoke an API key immediately',
     description:
-      'Open calls and streams of the key end too. The key stays in the list. A repeated call changes nothing. Needs the role `admin`.',
+      'Open calls and streams of the key end too. The key stays in the list. A repeated call changes nothing. Also revokes the keys of logins that this key approved. Needs the role `admin`, or a key’s own id, or the key of a login that you approved.',
     tag,
     input: revokeInput,
     ...noContent('The key is revoked.', revokeKey),

@@ -33,7 +33,8 @@ export default function SignInPage() {
         <Loader role="status" aria-label="Signing in" />
       </Center>
     )
-  if (session) return <Navigate to={to ?? takeReturnPath() ?? '/'} replace />
+  // `href`, because the path may have a query and a fragment
+  if (session) return <Navigate to="/" href={to ?? takeReturnPath() ?? '/'} replace />
   return (
     <Center mih="90vh" px="md" component="main" id="page">
       <Paper withBorder p="xl" radius="lg" w="100%" maw={420}>
