@@ -5,7 +5,7 @@ import { findDeployment } from './find.ts'
 import { followLogs, type LogOptions, type WatchOptions, watch } from './follow.ts'
 import { type RollbackOptions, rollback } from './rollback.ts'
 import { type UploadOptions, uploadSource } from './upload-source.ts'
-import { type WaitOptions, waitUntilTerminal } from './wait.ts'
+import { type RestartWaitOptions, type WaitOptions, waitUntilRestarted, waitUntilTerminal } from './wait.ts'
 
 export type { ClientOptions } from './connection.ts'
 export type { DeployBody, DeployOptions, DeployResult, Secret, SecretsChange } from './deploy.ts'
@@ -29,6 +29,8 @@ export function createClient(options: ClientOptions) {
     rollback: (options: RollbackOptions) => rollback(connection, options),
     /** Returns the revision when it has ended, with any outcome. */
     waitUntilTerminal: (options: WaitOptions) => waitUntilTerminal(connection, options),
+    /** Returns the deployment when no restart is pending. */
+    waitUntilRestarted: (options: RestartWaitOptions) => waitUntilRestarted(connection, options),
     /** Yields events as they happen, optionally after a cursor. */
     watch: (options: WatchOptions) => watch(connection, options),
     /** Yields log lines as they are written. */

@@ -361,6 +361,33 @@ test('wait finds the newest rollout in progress, also of an older revision', asy
   expect(JSON.parse((await waiting).out)).toMatchObject({ outcome: 'deployed', revision: { id: made.revision.id } })
 })
 
+test('restart waits until the new processes serve, names its failure at the timeout, and needs something that runs', async () => {
+  const name = newName()
+  const made = JSON.parse((await command(['deploy', name, ...IMAGE, '--no-wait', '--json'], env)).out)
+  const nothing = await command(['restart', name], env)
+  expect(nothing).toMatchObject({ code: 1, err: expect.stringContaining('no running revision') })
+  await moveAll(made.revision_id, ROLLOUT)
+  const { db } = app.app.core
+  const where = { id: made.deployment_id }
+  const activeRevisionId = made.revision_id
+  const failing = { ready: 1, desired: 1, message: 'The restart failed.', observedAt: new Date().toISOString() }
+  await db.deployment.update({ where, data: { activeRevisionId, health: failing } })
+  const asked = await command(['restart', name, '--no-wait', '--json'], env)
+  expect(JSON.parse(asked.out)).toMatchObject({ outcome: 'done', revision_id: activeRevisionId, restarting: true })
+  const late = await command(['restart', name, '--timeout', '0.5', '--json'], env)
+  expect(late).toMatchObject({ code: 4, err: expect.stringContaining('continues: The restart failed.') })
+  expect(JSON.parse(late.out)).toMatchObject({ outcome: 'running', restarting: true })
+  const report = async () => {
+    const { restartedAt } = await db.deployment.findUniqueOrThrow({ where })
+    await db.deployment.update({ where, data: { health: { ...failing, restartedAt: restartedAt!.toISOString() } } })
+  }
+  const done = await command(['restart', name, '--json'], env, (line) => {
+    if (line.includes('restarting revision')) void report()
+  })
+  expect(done, done.err).toMatchObject({ code: 0 })
+  expect(JSON.parse(done.out)).toMatchObject({ outcome: 'done', restarting: false })
+})
+
 test('an organization’s key names its workspace', async () => {
   const how = { ...env, CONTROL_PLANE_API_KEY: app.keys.organization }
   expect(await command(['status', 'nobody'], how)).toMatchObject({ code: 3 })

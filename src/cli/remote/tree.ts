@@ -27,6 +27,11 @@ export const REMOTE_COMMANDS: Tree = {
     summary: 'redeploy the revision that served before the current one',
     load: async () => (await import('./commands/rollback.ts')).rollback,
   },
+  restart: {
+    heading: 'Deployments:',
+    summary: 'run the current revision again in new processes, without a rollout',
+    load: async () => (await import('./commands/restart.ts')).restart,
+  },
   complete: {
     heading: 'Command line:',
     summary: 'print the script that completes commands in a shell by TAB',
