@@ -2,7 +2,7 @@
 import { program } from './terminal/command.ts'
 
 export const serve = program({
-  examples: ['serve', 'PORT=9000 DATA_DIR=/var/lib/pilothouse pilothouse serve'],
+  examples: ['serve'],
   details: 'Settings come from the environment (docs/settings.md). All have defaults; the server brings a Postgres.',
   run: () => import('../main.ts'),
 })

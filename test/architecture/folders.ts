@@ -261,8 +261,12 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['anser', 'dashboard/pages/revision dataplane/output'],
   ['vite', 'start'],
   ['fastify @fastify/*', 'api/** app start'],
-  ['zod', 'platform/config domain/** dataplane/build/plan api/** adapters/* listener app/backup cli cli/server'],
+  [
+    'zod',
+    'platform/config domain/** dataplane/build/plan api/** adapters/* listener app/backup cli cli/server cli/remote/deploy',
+  ],
   ['smol-toml', 'dataplane/build/plan'],
+  ['yaml', 'cli/remote/**'],
   ['@kubernetes/*', 'dataplane/kubernetes/** listener cli'],
   ['@octokit/*', 'adapters/git-provider'],
   ['oauth4webapi openid-client', 'adapters/oauth'],

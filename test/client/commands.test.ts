@@ -112,8 +112,8 @@ describe('The exit of deploy is', () => {
   ])('4 when the server goes away %s, since the create was accepted', async (_, statuses) => {
     const name = newName()
     const away = Array(50).fill({ status: 503, body: 'away' })
-    // the look-up and the create pass, then the reads of the revision fail
-    const plan = [...Array(2 + statuses).fill('pass'), ...away]
+    // the look-up, the create and the server's version pass, then the reads of the revision fail
+    const plan = [...Array(3 + statuses).fill('pass'), ...away]
     const { url } = await troubled(app.url, plan, { reads: true })
     const ran = await command(['deploy', name, ...IMAGE, '--retry-for', '0.2', '--json'], {
       ...env,
@@ -407,7 +407,7 @@ test('the process exits with the code of the outcome, and immediately with 130 o
   expect(wrong).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: expect.stringContaining('Usage: pilothouse deploy [options] <name>'),
+    stderr: expect.stringContaining('Usage: pilothouse deploy [options] [name]'),
   })
   const { child, output, ended } = run('cli', ['deploy', name, ...IMAGE], env)
   await expect.poll(() => output.stderr).toMatch(/^CREATING/m)

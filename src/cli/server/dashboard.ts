@@ -5,7 +5,7 @@ import { command } from '../terminal/command.ts'
 import { selectOrganization, selectWorkspace, withCore } from './core.ts'
 
 export const dashboard = command({
-  examples: ['server dashboard', 'open "$(pilothouse server dashboard)"'],
+  examples: ['server dashboard', 'server dashboard --workspace 0198c5b4-7a52-7cc1-b7a3-6f0d52a4cbf1'],
   define: (command) =>
     command
       .option('--workspace <id>', 'only for this workspace')

@@ -105,6 +105,11 @@ export function withExamples<A extends unknown[], O extends OptionValues>(
 
 function callOf(io: Io, { json, quiet }: CommonOptions, spinner: Spinner): Call {
   const { ask } = io
+  async function answer(question: string): Promise<string> {
+    if (!ask) throw new UsageError(`There is no terminal to ask: ${question}`)
+    spinner.show(null)
+    return (await ask(`${question} `)).trim()
+  }
   return {
     env: io.env,
     colours: io.colours ?? { out: false, err: false },
@@ -113,15 +118,11 @@ function callOf(io: Io, { json, quiet }: CommonOptions, spinner: Spinner): Call 
     print: (line) => spinner.above(() => io.out(`${line}\n`)),
     say: (line) => quiet || spinner.above(() => io.err(`${line}\n`)),
     progress: (text) => spinner.show(text),
-    async ask(question) {
-      if (!ask) throw new UsageError(`There is no terminal to ask: ${question}`)
-      spinner.show(null)
-      return (await ask(`${question} `)).trim()
-    },
+    ask: answer,
     async confirm(question, yes) {
       if (yes) return
       if (!ask) throw new UsageError('There is no terminal to ask for a confirmation. Pass --yes.')
-      if (!/^y(es)?$/i.test(await this.ask(`${question} [y/N]`))) throw new CommandError('Cancelled.')
+      if (!/^y(es)?$/i.test(await answer(`${question} [y/N]`))) throw new CommandError('Cancelled.')
     },
     leaveOnSignals: () => io.leaveOnSignals?.(),
   }

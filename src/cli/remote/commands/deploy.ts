@@ -2,25 +2,41 @@
 import type { DeployBody, Deployment, DeployResult } from '../../../client/index.ts'
 import { UsageError } from '../../terminal/command.ts'
 import { pack, type Tarball } from '../deploy/pack.ts'
+import { PROJECT_FILE, projectOptions, readProject } from '../deploy/project.ts'
 import { addSourceOptions, createBody, type SourceOptions, updateBody } from '../deploy/request.ts'
-import { readSecrets, type SecretOptions, secretsChange } from '../deploy/secrets.ts'
+import {
+  describeChanges,
+  readSecrets,
+  type SecretChange,
+  type SecretOptions,
+  secretChanges,
+  secretsBody,
+} from '../deploy/secrets.ts'
 import { type RemoteCall, remoteCommand, repeatable } from '../frame/call.ts'
 import { addWaitOptions, followRevision, WAIT_DETAILS } from '../frame/follow.ts'
+import { checkServerVersion } from '../frame/server-version.ts'
 
 export const deploy = remoteCommand({
   examples: [
     'deploy my-agent --repo https://github.com/acme/agent --ref main --config graph.json --secret OPENAI_API_KEY',
     'deploy my-agent --image registry.example.com/agent:2 --no-wait',
     'deploy my-agent --dir . --logs',
+    'deploy --logs',
   ],
   details: WAIT_DETAILS,
   define: (command) =>
     addWaitOptions(
-      addSourceOptions(command.argument('<name>', 'the deployment’s name'))
+      addSourceOptions(
+        command.argument(
+          '[name]',
+          `the deployment’s name; by default ${PROJECT_FILE} of this folder says what to deploy`,
+        ),
+      )
         .optionsGroup('Secrets:')
         .option('--secret <name>', 'set a secret from the environment variable of this name; repeatable', repeatable)
         .option('--secrets-file <file>', 'set secrets from lines NAME=value; - is stdin')
         .option('--unset-secret <name>', 'remove a secret; repeatable', repeatable)
+        .option('-y, --yes', 'on a terminal, don’t ask before secrets change')
         .optionsGroup('Rollout:')
         .option(
           '--idempotency-key <key>',
@@ -28,36 +44,71 @@ export const deploy = remoteCommand({
         )
         .option('--no-wait', 'don’t wait for the end of the rollout'),
     ),
-  async work(call, [name], options) {
-    const { deployment, revisionId, created } = await send(call, name, options)
+  async work(call, [given], options) {
+    const { name, ...plan } = await planOf(given, options)
+    const { deployment, revisionId, created, secrets } = await send(call, name, plan)
     const { id } = deployment
     call.say(`${name}: ${created ? 'created' : 'updated'}, deployment ${id}, revision ${revisionId ?? 'unchanged'}`)
-    if (revisionId !== null && options.wait) return followRevision(call, options, deployment, revisionId)
+    await checkServerVersion(call)
+    if (revisionId !== null && options.wait) {
+      const result = await followRevision(call, options, deployment, revisionId)
+      return { ...result, json: { ...result.json, secrets } }
+    }
     const text = revisionId === null ? `${name}: the change needs no rollout.` : `To wait: pilothouse wait ${id}`
-    return { outcome: 'done', json: { deployment_id: id, name: deployment.name, revision_id: revisionId }, text }
+    return {
+      outcome: 'done',
+      json: { deployment_id: id, name: deployment.name, revision_id: revisionId, secrets },
+      text,
+    }
   },
 })
 
 interface DeployOptions extends SourceOptions, SecretOptions {
   idempotencyKey?: string
+  yes?: true
 }
 
-async function send(call: RemoteCall, name: string, options: DeployOptions): Promise<DeployResult> {
+interface Plan extends DeployOptions {
+  /** names of the project file */
+  declared: string[]
+}
+
+/** A given name ignores the project file. */
+async function planOf(given: string | undefined, options: DeployOptions): Promise<Plan & { name: string }> {
+  if (given !== undefined) return { ...options, name: given, declared: [] }
+  const project = await readProject()
+  if (!project) throw new UsageError(`Pass a NAME, or write ${PROJECT_FILE} with \`pilothouse init\`.`)
+  return { ...options, ...projectOptions(project, options), name: project.name, declared: project.secrets ?? [] }
+}
+
+type Sent = DeployResult & { secrets: SecretChange[] }
+
+async function send(call: RemoteCall, name: string, options: Plan): Promise<Sent> {
   const { client, env } = call
   const kinds = (['repo', 'image', 'dir'] as const).filter((kind) => options[kind] !== undefined)
   if (kinds.length > 1) throw new UsageError('Pass only one of --repo, --image and --dir.')
-  const secrets = readSecrets(options, env)
-  const unset = options.unsetSecret ?? []
-  const body = async (existing: Deployment | null): Promise<DeployBody> => ({
-    ...(existing
-      ? updateBody(options, existing, secrets.size + unset.length > 0)
-      : await createBody(client, options, name)),
-    secrets: secretsChange(existing, secrets, unset),
-  })
-  if (options.dir === undefined) return client.deploy({ name, body, idempotencyKey: options.idempotencyKey })
+  const values = readSecrets(options, env)
+  for (const secret of options.declared) if (env[secret] !== undefined) values.set(secret, env[secret])
+  let secrets: SecretChange[] = []
+  let shown = ''
+  async function body(existing: Deployment | null): Promise<DeployBody> {
+    secrets = secretChanges(existing, values, options.unsetSecret ?? [], options.declared)
+    const source = existing
+      ? updateBody(options, existing, secrets.length > 0)
+      : await createBody(client, options, name)
+    const text = describeChanges(secrets)
+    if (text !== shown) {
+      shown = text
+      call.say(`${name}: secrets\n${text}`)
+      if (existing && call.interactive) await call.confirm('Deploy with these secrets?', options.yes)
+    }
+    return { ...source, secrets: secretsBody(secrets, values) }
+  }
+  if (options.dir === undefined)
+    return { ...(await client.deploy({ name, body, idempotencyKey: options.idempotencyKey })), secrets }
   if (options.idempotencyKey !== undefined)
     throw new UsageError('--idempotency-key does not work with --dir, because each upload is a new source.')
-  return sendFolder(call, name, { ...options, dir: options.dir }, body)
+  return { ...(await sendFolder(call, name, { ...options, dir: options.dir }, body)), secrets }
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The source in the request body of `deploy`, from its options: for a create and for an update. */
-import type { Command } from '@commander-js/extra-typings'
+import type { Command, OptionValues } from '@commander-js/extra-typings'
 import type { Client, components, DeployBody, Deployment } from '../../../client/index.ts'
 import { UsageError } from '../../terminal/command.ts'
 import { CONFIG_FILES, defaultConfig } from './pack.ts'
@@ -10,14 +10,16 @@ export type SourceOptions = {
   config?: string
   integration?: string
   type?: DeploymentType
-  buildOnPush?: true
+  buildOnPush?: boolean
   image?: string
   listener?: string
   namespace?: string
   dir?: string
+  /** only from the project file */
+  resources?: components['schemas']['ResourceSpecInput']
 }
 
-export const addSourceOptions = <A extends unknown[]>(command: Command<A>) =>
+export const addSourceOptions = <A extends unknown[], O extends OptionValues>(command: Command<A, O>) =>
   command
     .optionsGroup('Source in git (an update keeps what you omit; the name alone builds the newest commit):')
     .option('--repo <url>', 'the repository')
@@ -37,7 +39,7 @@ export const addSourceOptions = <A extends unknown[]>(command: Command<A>) =>
     .option(
       '--dir <folder>',
       `the folder, without files that git ignores; --config defaults to the first existing file of ${CONFIG_FILES.join(', ')}`,
-    ) as Command<A, SourceOptions>
+    ) as Command<A, O & SourceOptions>
 
 type DeploymentType = components['schemas']['SourceConfigInput']['deployment_type']
 /** Contains only the given options. Without any, sends the stored ref, which builds its newest commit. */
@@ -46,7 +48,7 @@ export function updateBody(
   { source, source_revision_config }: Deployment,
   changesSecrets: boolean,
 ): DeployBody {
-  const { repo, integration, ref, config, image, listener, namespace, type, dir } = options
+  const { repo, integration, ref, config, image, listener, namespace, type, dir, resources } = options
   const onlyName =
     !changesSecrets && [repo, ref, config, image, dir, options.buildOnPush].every((value) => value === undefined)
   if (onlyName && source !== 'gitprovider')
@@ -60,13 +62,14 @@ export function updateBody(
       build_on_push: options.buildOnPush,
       listener_id: listener,
       listener_config: namespace === undefined ? undefined : { k8s_namespace: namespace },
+      resource_spec: resources,
     },
     source_revision_config: { repo_ref, graph_config_path: config, image_uri: image },
   }
 }
 
 export async function createBody(client: Client, options: SourceOptions, name: string): Promise<DeployBody> {
-  const { repo, integration, ref, config, image, listener, namespace, type } = options
+  const { repo, integration, ref, config, image, listener, namespace, type, resources: resource_spec } = options
   if (repo !== undefined) {
     if (ref === undefined || config === undefined)
       throw new UsageError(
@@ -79,6 +82,7 @@ export async function createBody(client: Client, options: SourceOptions, name: s
         repo_url: repo,
         deployment_type: type,
         build_on_push: options.buildOnPush,
+        resource_spec,
       },
       source_revision_config: { repo_ref: ref, graph_config_path: config },
     }
@@ -89,13 +93,14 @@ export async function createBody(client: Client, options: SourceOptions, name: s
       source_config: {
         listener_id: listener,
         listener_config: namespace === undefined ? undefined : { k8s_namespace: namespace },
+        resource_spec,
       },
       source_revision_config: { image_uri: image },
     }
   if (options.dir === undefined)
     throw new UsageError(`There is no deployment ${name} yet. To create it, pass --repo, --image or --dir.`)
   const graph_config_path = config ?? defaultConfig(options.dir)
-  return { source: 'internal_source', source_config: {}, source_revision_config: { graph_config_path } }
+  return { source: 'internal_source', source_config: { resource_spec }, source_revision_config: { graph_config_path } }
 }
 
 /** Throws UsageError unless there is exactly one. */

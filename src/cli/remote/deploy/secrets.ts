@@ -33,15 +33,44 @@ function readSecretsFile(file: string | undefined): Record<string, string> {
   }
 }
 
-/** Undefined: no change. Throws UsageError for a missing secret in `unset`. */
-export function secretsChange(
+/** What happens with a secret of the deployment. */
+export interface SecretChange {
+  name: string
+  change: 'added' | 'replaced' | 'removed'
+}
+
+/** Throws UsageError for a missing secret in `unset`, and for a declared secret that has no value anywhere. */
+export function secretChanges(
   existing: Deployment | null,
-  given: Map<string, string>,
+  given: ReadonlyMap<string, string>,
   unset: string[],
-): SecretsChange | undefined {
+  declared: string[] = [],
+): SecretChange[] {
   const existingNames = new Set(existing?.secrets.map(({ name }) => name))
   for (const name of unset)
     if (!existingNames.has(name)) throw new UsageError(`--unset-secret ${name}: the deployment has no such secret.`)
-  if (given.size === 0 && unset.length === 0) return undefined
-  return { set: [...given].map(([name, value]) => ({ name, value })), unset: unset.filter((name) => !given.has(name)) }
+  const missing = declared.filter((name) => !given.has(name) && !existingNames.has(name))
+  if (missing.length > 0)
+    throw new UsageError(
+      `Set the environment variables ${missing.join(', ')}: the project file lists these secrets, and the deployment does not have them.`,
+    )
+  return [
+    ...[...given.keys()].map((name) => ({ name, change: existingNames.has(name) ? 'replaced' : 'added' }) as const),
+    ...unset.filter((name) => !given.has(name)).map((name) => ({ name, change: 'removed' }) as const),
+  ]
 }
+
+/** Undefined: no change. */
+export const secretsBody = (changes: SecretChange[], given: ReadonlyMap<string, string>): SecretsChange | undefined =>
+  changes.length === 0
+    ? undefined
+    : {
+        set: [...given].map(([name, value]) => ({ name, value })),
+        unset: changes.filter(({ change }) => change === 'removed').map(({ name }) => name),
+      }
+
+const SIGNS = { added: '+', replaced: '~', removed: '-' }
+
+/** Names and what happens with each, like a diff. */
+export const describeChanges = (changes: SecretChange[]): string =>
+  changes.map(({ name, change }) => `  ${SIGNS[change]} ${name}  ${change}`).join('\n')

@@ -10,12 +10,15 @@ import {
   type Result,
   UsageError,
 } from '../../terminal/command.ts'
+import { currentName, readContext } from './contexts.ts'
 
 export interface RemoteCall extends Call {
   client: Client
+  connection: Connection & { key: string }
 }
 
-interface ConnectionOptions {
+type ConnectionOptions = {
+  context?: string
   url?: string
   tenant?: string
   retryFor: number
@@ -28,12 +31,13 @@ interface RemoteSpec<A extends unknown[], O extends OptionValues> extends Omit<C
 export function remoteCommand<A extends unknown[], O extends OptionValues>(spec: RemoteSpec<A, O>): CommandFactory {
   return command<A, O & ConnectionOptions>({
     ...spec,
-    details: `${spec.details ?? EXIT_HELP}\nSet the API key in CONTROL_PLANE_API_KEY.`,
+    details: `${spec.details ?? EXIT_HELP}\nThe API key comes from CONTROL_PLANE_API_KEY, otherwise from \`pilothouse login\`.`,
     define: (defined) =>
       spec
         .define(defined)
         .optionsGroup('Options of every command over the network:')
-        .option('--url <url>', 'the server; or PILOTHOUSE_URL; default http://127.0.0.1:8080')
+        .option('--context <name>', 'the server and key of this context; see `pilothouse context --help`')
+        .option('--url <url>', `the server; or PILOTHOUSE_URL; default ${DEFAULT_URL}`)
         .option('--tenant <id>', 'the workspace, for an organization-wide key; or PILOTHOUSE_TENANT_ID')
         .option('--retry-for <seconds>', 'how long to retry while the server does not answer', seconds, 60) as Command<
         A,
@@ -41,25 +45,67 @@ export function remoteCommand<A extends unknown[], O extends OptionValues>(spec:
       >,
     async work(call, args, options) {
       call.leaveOnSignals()
-      try {
-        return await spec.work({ ...call, client: clientOf(options, call) }, args, options)
-      } catch (error) {
-        return resultOfError(error)
-      }
+      return withErrors(async () => {
+        const connection = withKey(connectionOf(options, call.env))
+        const client = connect(connection, options.retryFor, call.say)
+        return spec.work({ ...call, connection, client }, args, options)
+      })
     },
   })
 }
 
 export const EXIT_HELP = `Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 invalid credential, 7 server unreachable.`
 
-function clientOf({ url, tenant, retryFor }: ConnectionOptions, { env, say }: Call): Client {
-  const apiKey = env.CONTROL_PLANE_API_KEY?.trim()
-  if (!apiKey) throw new NoCredentialError('CONTROL_PLANE_API_KEY is not set. Set it to an API key.')
+export interface Connection {
+  url: string
+  /** undefined: no credential is known for this server */
+  key: string | undefined
+  tenant: string | undefined
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:8080'
+
+/**
+ * Options come first, then the environment, then the context. A context's key is never sent to another server: with
+ * another URL only a context of that URL applies.
+ */
+export function connectionOf(options: Partial<ConnectionOptions>, env: Call['env']): Connection {
+  const named = options.context ?? currentName(env)
+  const context = named === null ? null : readContext(env, named)
+  if (options.context !== undefined && !context)
+    throw new UsageError(`There is no context ${options.context}. \`pilothouse context list\` shows them.`)
+  const url =
+    options.url ??
+    (options.context === undefined && env.PILOTHOUSE_URL ? env.PILOTHOUSE_URL : (context?.url ?? DEFAULT_URL))
+  const applies = context !== null && sameServer(context.url, url)
+  const ownKey = options.context === undefined ? env.CONTROL_PLANE_API_KEY?.trim() || undefined : undefined
+  const key = ownKey ?? (applies ? context.key : undefined)
+  const ownTenant =
+    options.tenant ?? (options.context === undefined ? env.PILOTHOUSE_TENANT_ID || undefined : undefined)
+  // the workspace belongs to the context's key
+  return { url, key, tenant: ownTenant ?? (applies && ownKey === undefined ? context.tenant : undefined) }
+}
+
+const sameServer = (one: string, other: string) => URL.canParse(other) && new URL(one).href === new URL(other).href
+
+function withKey({ key, ...rest }: Connection): Connection & { key: string } {
+  if (key !== undefined) return { key, ...rest }
+  throw new NoCredentialError(
+    `There is no API key for ${rest.url}. Run \`pilothouse login\`, or set CONTROL_PLANE_API_KEY.`,
+  )
+}
+
+/** Throws UsageError for an invalid URL, key or workspace. */
+export function connect(
+  { url, key, tenant }: Connection & { key: string },
+  retryFor: number,
+  say: Call['say'],
+): Client {
   try {
     return createClient({
-      baseUrl: url ?? (env.PILOTHOUSE_URL || 'http://127.0.0.1:8080'),
-      apiKey,
-      tenantId: tenant ?? (env.PILOTHOUSE_TENANT_ID || undefined),
+      baseUrl: url,
+      apiKey: key,
+      tenantId: tenant,
       retryForMs: retryFor * 1000,
       onRetry: retryNotice(say),
     })
@@ -105,7 +151,9 @@ export const wholeNumber = (min: number, max: number) => (text: string) => {
 /** Collects the values of an option that may be repeated. */
 export const repeatable = (text: string, before: string[] = []): string[] => [...before, text]
 
-/** Converts an error of the server or the connection. Throws any other error. */
+/** Converts errors of the server and the connection to results. Any other error is thrown. */
+export const withErrors = (work: () => Promise<Result>): Promise<Result> => work().catch(resultOfError)
+
 function resultOfError(error: unknown): Result {
   if (error instanceof NoCredentialError) {
     const json = { error: { code: 'UNAUTHENTICATED', detail: error.message } }

@@ -1,0 +1,87 @@
+/** `context list|use|add|remove`: the servers and workspaces that the command line knows (../frame/contexts.ts). */
+import { command, formatTable, UsageError } from '../../terminal/command.ts'
+import { connect, connectionOf } from '../frame/call.ts'
+import {
+  checkName,
+  contextNames,
+  currentName,
+  readContext,
+  removeContext,
+  saveContext,
+  useContext,
+} from '../frame/contexts.ts'
+
+export const list = command({
+  examples: ['context list', 'context list --json'],
+  define: (command) => command,
+  async work({ env }) {
+    const current = currentName(env)
+    const contexts = contextNames(env).map((name) => {
+      const { url, tenant } = readContext(env, name)!
+      return { name, url, tenant_id: tenant ?? null, current: name === current }
+    })
+    const rows = contexts.map((it) => [it.current ? '*' : '', it.name, it.url, it.tenant_id ?? '-'])
+    const text =
+      rows.length === 0
+        ? 'There is no context. `pilothouse login` creates one.'
+        : formatTable([['', 'NAME', 'URL', 'WORKSPACE'], ...rows])
+    return { outcome: 'done', json: { contexts }, text }
+  },
+})
+
+export const use = command({
+  examples: ['context use staging'],
+  define: (command) => command.argument('<name>', 'the context'),
+  async work({ env }, [name]) {
+    const context = existing(env, name)
+    useContext(env, name)
+    return { outcome: 'done', json: { name, url: context.url }, text: `Commands now use ${name} (${context.url}).` }
+  },
+})
+
+export const add = command({
+  examples: [
+    'context add prod --url https://control.example.com',
+    'context add staging --tenant 0198c5b4-7a52-7cc1-b7a3-6f0d52a4cbf1',
+  ],
+  details: 'The key comes from CONTROL_PLANE_API_KEY, otherwise from the current context of the same server.',
+  define: (command) =>
+    command
+      .argument('<name>', 'a name for it')
+      .option('--url <url>', 'the server; by default that of the current context')
+      .option('--tenant <id>', 'the workspace, for an organization-wide key'),
+  async work({ env, say }, [name], options) {
+    checkName(name)
+    if (contextNames(env).includes(name)) throw new UsageError(`There is a context ${name} already. Remove it first.`)
+    const { url, key, tenant } = connectionOf(options, env)
+    if (key === undefined)
+      throw new UsageError(`There is no API key for ${url}. Set CONTROL_PLANE_API_KEY, or run \`pilothouse login\`.`)
+    connect({ url, key, tenant }, 0, say)
+    saveContext(env, { url, key, tenant }, name)
+    return {
+      outcome: 'done',
+      json: { name, url, tenant_id: tenant ?? null },
+      text: `Added ${name} (${url}). Commands now use it.`,
+    }
+  },
+})
+
+export const remove = command({
+  examples: ['context remove staging --yes'],
+  details: 'The key is removed from this machine. It stays valid: `pilothouse keys revoke` revokes it.',
+  define: (command) => command.argument('<name>', 'the context').option('-y, --yes', 'don’t ask'),
+  async work({ env, confirm }, [name], { yes }) {
+    if (!contextNames(env).includes(checkName(name))) throw unknown(name)
+    await confirm(`Remove the context ${name} and its key from this machine?`, yes)
+    removeContext(env, name)
+    return { outcome: 'done', json: { name }, text: `Removed ${name}.` }
+  },
+})
+
+function existing(env: Parameters<typeof readContext>[0], name: string) {
+  const context = readContext(env, name)
+  if (context) return context
+  throw unknown(name)
+}
+
+const unknown = (name: string) => new UsageError(`There is no context ${name}. \`pilothouse context list\` shows them.`)

@@ -1,0 +1,175 @@
+/** Rules that every command keeps, for the whole tree: help, examples, exit codes, the document of --json. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { REMOTE_COMMANDS } from '../../src/cli/remote/tree.ts'
+import { EXIT_CODES, type Outcome } from '../../src/cli/terminal/command.ts'
+import type { Tree } from '../../src/cli/terminal/run.ts'
+import { COMMANDS } from '../../src/cli/tree.ts'
+import { useApp } from '../support/app.ts'
+import { command } from './support.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const app = useApp()
+
+/** Command lines of everything that runs, without arguments. */
+const linesOf = (tree: Tree): string[] =>
+  Object.entries(tree).flatMap(([name, { load, commands }]) => [
+    ...(load ? [name] : []),
+    ...linesOf(commands ?? {}).map((line) => `${name} ${line}`),
+  ])
+const ALL = linesOf(COMMANDS)
+/** They have a log, or a script, instead of a result. */
+const WITHOUT_RESULT = ['serve', 'listener', 'builder', 'complete']
+const WITH_RESULT = ALL.filter((line) => !WITHOUT_RESULT.includes(line))
+/** They need no key. */
+const LOCAL = /^(init|login|logout|context .*|version)$/
+const OVER_NETWORK = linesOf(REMOTE_COMMANDS).filter((line) => WITH_RESULT.includes(line) && !LOCAL.test(line))
+const ON_MACHINE = ALL.filter((line) => line.startsWith('server '))
+
+let env: Record<string, string>
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-tree-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  env = { XDG_CONFIG_HOME: folder }
+})
+
+const run = (line: string, variables = {}) => command(line.split(' '), { ...env, ...variables })
+
+async function examplesOf(line: string): Promise<string[]> {
+  const { out } = await run(`${line} --help`)
+  return [...out.matchAll(/^ {2}\$ pilothouse (.+)$/gm)].map(([, example]) => example!)
+}
+
+/** Those that need no shell and no context. */
+const plainExamplesOf = async (line: string) =>
+  (await examplesOf(line)).filter((example) => !/["'$|<>]|--context/.test(example))
+
+test.each(ALL)('%s explains itself with an example, also in the help of its group', async (line) => {
+  const help = await run(`${line} --help`)
+  expect(help).toMatchObject({ code: 0, err: '' })
+  expect(help.out).toMatch(new RegExp(`^Usage: pilothouse ${line} `))
+  expect(await examplesOf(line)).toContainEqual(expect.stringMatching(new RegExp(`^${line}( |$)`)))
+  expect(await run(`help ${line}`)).toEqual(help)
+  const words = line.split(' ')
+  const group = await run(['help', ...words.slice(0, -1)].join(' '))
+  expect(group.out).toMatch(new RegExp(`^ {2}${words.at(-1)} `, 'm'))
+})
+
+test.each(ALL)('%s refuses an unknown option, names the nearest and exits with 2', async (line) => {
+  const [example = line] = await plainExamplesOf(line)
+  expect(await run(`${example} --hepl`)).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringMatching(
+      new RegExp(`^Unknown option '--hepl'\n\\(Did you mean --help\\?\\)\nUsage: pilothouse ${line} `),
+    ),
+  })
+})
+
+test.each(WITH_RESULT)('%s has --json and --quiet; a wrong call gives one document', async (line) => {
+  const { out } = await run(`${line} --help`)
+  expect(out).toMatch(/^ {2}--json /m)
+  expect(out).toMatch(/^ {2}-q, --quiet /m)
+  const ran = await run(`${line} --json --no-such-option`)
+  expect(ran.code).toBe(2)
+  expect(JSON.parse(ran.out)).toEqual({ outcome: 'usage', error: { code: 'USAGE', detail: expect.any(String) } })
+})
+
+describe('A command over the network', () => {
+  test.each(OVER_NETWORK)('exits with 3 without a key, in each of its examples: %s', async (line) => {
+    for (const example of await plainExamplesOf(line)) {
+      const ran = await run(`${example} --json`)
+      expect(ran, `${example}\n${ran.err}`).toMatchObject({ code: 3 })
+      expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'credentials', error: { code: 'UNAUTHENTICATED' } })
+    }
+  })
+
+  test.each(OVER_NETWORK)('exits with 3 with a key that the server does not know: %s', async (line) => {
+    const [example] = await plainExamplesOf(line)
+    const ran = await run(`${example} --json`, variables(app.url, 'cpk_unknown'))
+    expect(ran, ran.err).toMatchObject({ code: 3 })
+    expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'credentials', error: { status: 401 } })
+  })
+
+  test.each(OVER_NETWORK)('exits with 7 when the server does not answer: %s', async (line) => {
+    const [example] = await plainExamplesOf(line)
+    const ran = await run(`${example} --json --retry-for 0`, variables('http://127.0.0.1:1', 'k'))
+    expect(ran, ran.err).toMatchObject({ code: 7 })
+    expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'unreachable', error: { code: 'UNREACHABLE' } })
+  })
+
+  /** With values for all secrets that examples name. */
+  const variables = (url: string, key: string) => ({
+    PILOTHOUSE_URL: url,
+    CONTROL_PLANE_API_KEY: key,
+    OPENAI_API_KEY: 'x',
+  })
+})
+
+test.each(ON_MACHINE)('%s prints one document whose outcome is the exit code', async (line) => {
+  vi.stubEnv('DATABASE_URL', '')
+  vi.stubEnv('DATA_DIR', path.join(folder, 'unused'))
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const [example] = await plainExamplesOf(line)
+  const ran = await run(`${example} --json`)
+  const { outcome } = JSON.parse(ran.out) as { outcome: Outcome }
+  expect(EXIT_CODES[outcome]).toBe(ran.code)
+})
+
+test('a group without a command exits with 2 and shows its help', async () => {
+  expect(await run('context')).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringMatching(/^Usage: pilothouse context/),
+  })
+})
+
+test('the tree of remote commands is the tree of files', () => {
+  const files = readdirSync(path.join(ROOT, 'src/cli/remote/commands')).map((name) => name.replace(/\.ts$/, ''))
+  const { complete: _, ...commands } = REMOTE_COMMANDS
+  expect(Object.keys(commands).sort()).toEqual(files.sort())
+})
+
+describe('The TAB key', () => {
+  const complete = async (...words: string[]) => {
+    const args = ['src/start/start.mjs', 'cli', 'complete', '--', ...words]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT })
+    return stdout.split('\n').map((line) => line.split('\t')[0])
+  }
+
+  test('completes commands, groups and the options of one command', async () => {
+    expect(await complete('rollb')).toContain('rollback')
+    expect(await complete('context', '')).toEqual(expect.arrayContaining(['list', 'use', 'add', 'remove']))
+    const options = await complete('rollback', '--')
+    expect(options).toEqual(expect.arrayContaining(['--to', '--timeout', '--json']))
+    expect(options).not.toContain('--repo')
+  })
+
+  test.each([
+    ['bash', ['-n']],
+    ['zsh', null],
+    ['fish', null],
+  ] as const)('has a script for %s', async (shell, check) => {
+    const args = ['src/start/start.mjs', 'cli', 'complete', shell]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT })
+    expect(stdout).toContain('pilothouse complete -- ')
+    if (check) await promisify(execFile)(shell, [...check, '-c', stdout])
+  })
+})
+
+test('the help needs less than 150 ms of CPU', async () => {
+  const script = '"$0" src/start/start.mjs cli --help > /dev/null; times'
+  const times: number[] = []
+  for (let i = 0; i < 3; i++) {
+    const { stdout } = await promisify(execFile)('sh', ['-c', script, process.execPath], { cwd: ROOT })
+    // the second line has the children's user and system time
+    times.push(Number(/^0m([\d.]+)s/.exec(stdout.split('\n')[1]!)![1]))
+  }
+  expect(Math.min(...times)).toBeLessThan(0.15)
+})
