@@ -1,14 +1,17 @@
 /** docs/client.md#the-project-file: `init`, and `deploy` without a name. */
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { useApp } from '../support/app.ts'
 import { command } from './support.ts'
 
 const app = useApp()
 const FILE = 'pilothouse.yaml'
+const PILOTHOUSE = fileURLToPath(new URL('../support/bin/pilothouse', import.meta.url))
 let env: Record<string, string>
 
 beforeEach(() => {
@@ -41,6 +44,15 @@ describe('init', () => {
       source: 'internal_source',
       source_revision_config: { graph_config_path: 'langgraph.json' },
     })
+  })
+
+  test('works in a process too, and so does deploy', async () => {
+    writeFileSync('langgraph.json', '{}')
+    const how = { ...env, XDG_CONFIG_HOME: process.cwd() }
+    const run = (...words: string[]) =>
+      promisify(execFile)(PILOTHOUSE, words, { cwd: process.cwd(), env: { ...how, PATH: process.env.PATH } })
+    await run('init', '--name', newName())
+    expect((await run('deploy', '--no-wait')).stdout).toMatch(/^To wait: pilothouse wait /)
   })
 
   test('takes the source and the names of secrets from options, and never replaces a file by itself', async () => {

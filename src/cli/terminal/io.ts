@@ -31,10 +31,10 @@ const showsColours = (stream: NodeJS.WriteStream): boolean => stream.isTTY && st
 async function ask(question: string): Promise<string> {
   const prompt = createInterface({ input: process.stdin, output: process.stderr })
   prompt.once('SIGINT', () => process.exit(130))
-  // Ctrl-D
-  prompt.once('close', () => process.exitCode ?? process.stderr.write('\n'))
+  // Ctrl-D ends the input without an answer
+  const closed = new Promise<string>((resolve) => void prompt.once('close', () => resolve('')))
   try {
-    return await prompt.question(question)
+    return await Promise.race([prompt.question(question), closed])
   } finally {
     prompt.close()
   }

@@ -2,8 +2,7 @@
 import type { DeployBody, Deployment, DeployResult } from '../../../client/index.ts'
 import { UsageError } from '../../terminal/command.ts'
 import { pack, type Tarball } from '../deploy/pack.ts'
-import { PROJECT_FILE, projectOptions, readProject } from '../deploy/project.ts'
-import { addSourceOptions, createBody, type SourceOptions, updateBody } from '../deploy/request.ts'
+import { addSourceOptions, createBody, PROJECT_FILE, type SourceOptions, updateBody } from '../deploy/request.ts'
 import {
   describeChanges,
   readSecrets,
@@ -76,7 +75,9 @@ interface Plan extends DeployOptions {
 /** A given name ignores the project file. */
 async function planOf(given: string | undefined, options: DeployOptions): Promise<Plan & { name: string }> {
   if (given !== undefined) return { ...options, name: given, declared: [] }
-  const project = await readProject()
+  // loaded here, because its libraries take 30 ms
+  const { projectOptions, readProject } = await import('../deploy/project.ts')
+  const project = readProject()
   if (!project) throw new UsageError(`Pass a NAME, or write ${PROJECT_FILE} with \`pilothouse init\`.`)
   return { ...options, ...projectOptions(project, options), name: project.name, declared: project.secrets ?? [] }
 }

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { type Call, command, UsageError } from '../../terminal/command.ts'
-import { checkProject, PROJECT_FILE, type Project } from '../deploy/project.ts'
-import { addSourceOptions, type SourceOptions } from '../deploy/request.ts'
+import { checkProject, type Project, writeProject } from '../deploy/project.ts'
+import { addSourceOptions, PROJECT_FILE, type SourceOptions } from '../deploy/request.ts'
 import { repeatable } from '../frame/call.ts'
 
 const HEADER = `# \`pilothouse deploy\` in this folder deploys what this file describes.
@@ -32,7 +32,7 @@ export const init = command({
       source: sourceOf(await withSource(call, options)),
       ...(secret && { secrets: secret }),
     })
-    await write(project, force === true)
+    writeProject(HEADER, project, force === true)
     const text = `Wrote ${PROJECT_FILE}. To deploy ${project.name}: pilothouse deploy`
     return { outcome: 'done', json: { file: path.resolve(PROJECT_FILE), project }, text }
   },
@@ -81,14 +81,5 @@ function git(...args: string[]): string | null {
     return execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   } catch {
     return null
-  }
-}
-
-async function write(project: Project, force: boolean): Promise<void> {
-  const { stringify } = await import('yaml')
-  try {
-    fs.writeFileSync(PROJECT_FILE, HEADER + stringify(project), { flag: force ? 'w' : 'wx' })
-  } catch (error) {
-    throw new UsageError(`${PROJECT_FILE} can't be written (${(error as NodeJS.ErrnoException).code}).`)
   }
 }

@@ -1,10 +1,9 @@
 /** The project file, `pilothouse.yaml`: what `deploy` without a name deploys. `init` writes it. */
 import fs from 'node:fs'
+import { parseDocument, stringify } from 'yaml'
 import { z } from 'zod'
 import { UsageError } from '../../terminal/command.ts'
-import type { SourceOptions } from './request.ts'
-
-export const PROJECT_FILE = 'pilothouse.yaml'
+import { PROJECT_FILE, type SourceOptions } from './request.ts'
 
 const text = z.string().min(1)
 const amount = z.number().positive()
@@ -49,7 +48,7 @@ const project = z.strictObject({
 export type Project = z.infer<typeof project>
 
 /** null: there is no file in the working directory. Throws UsageError with the path of each wrong member. */
-export async function readProject(): Promise<Project | null> {
+export function readProject(): Project | null {
   let content: string
   try {
     content = fs.readFileSync(PROJECT_FILE, 'utf8')
@@ -58,7 +57,6 @@ export async function readProject(): Promise<Project | null> {
     if (code === 'ENOENT') return null
     throw new UsageError(`${PROJECT_FILE} can't be read (${code}).`)
   }
-  const { parseDocument } = await import('yaml')
   const document = parseDocument(content)
   const [syntax] = document.errors
   // the rest of the message quotes the file
@@ -78,6 +76,16 @@ function problems(issue: z.core.$ZodIssue): string[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => line([...issue.path, key], 'There is no such member.'))
   return [line(issue.path, issue.message)]
+}
+
+/** Throws UsageError if the file exists, unless `force`. */
+export function writeProject(header: string, project: Project, force: boolean): void {
+  const content = header + stringify(project)
+  try {
+    fs.writeFileSync(PROJECT_FILE, content, { flag: force ? 'w' : 'wx' })
+  } catch (error) {
+    throw new UsageError(`${PROJECT_FILE} can't be written (${(error as NodeJS.ErrnoException).code}).`)
+  }
 }
 
 /** The file's members as options of `deploy`. Options for another kind of source replace the file's source. */

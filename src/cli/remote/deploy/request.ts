@@ -4,6 +4,8 @@ import type { Client, components, DeployBody, Deployment } from '../../../client
 import { UsageError } from '../../terminal/command.ts'
 import { CONFIG_FILES, defaultConfig } from './pack.ts'
 
+export const PROJECT_FILE = 'pilothouse.yaml'
+
 export type SourceOptions = {
   repo?: string
   ref?: string

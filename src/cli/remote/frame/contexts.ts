@@ -28,7 +28,7 @@ export function checkName(name: string): string {
 }
 
 /** The default name of a server's context: its host and port. */
-export const nameOf = (url: string): string => new URL(url).host.replace(/[^a-z0-9.-]+/g, '-').replace(/^-|-$/g, '')
+const nameOf = (url: string): string => new URL(url).host.replace(/[^a-z0-9.-]+/g, '-').replace(/^-|-$/g, '')
 
 /** Names in alphabetical order. */
 export function contextNames(env: Env): string[] {
