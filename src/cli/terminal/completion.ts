@@ -16,6 +16,7 @@ export const printScript: CommandFactory = () =>
         'complete zsh > ~/.zsh/completions/_pilothouse',
         'complete fish > ~/.config/fish/completions/pilothouse.fish',
       ],
+      details: 'bash needs the package bash-completion.',
     },
   ).action((shell) => suggestions.setup('pilothouse', 'pilothouse', shell))
 
