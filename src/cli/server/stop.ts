@@ -23,7 +23,10 @@ export const stop = command({
       ...agents.flatMap(({ deploymentId, problem }) => (problem === null ? `Ended the agent of ${deploymentId}` : [])),
     ]
     if (lines.length + problems.length === 0) lines.push(`No server or agent of ${DATA_DIR} runs on this machine.`)
-    const json = { servers, agents }
+    const json = {
+      servers,
+      agents: agents.map(({ deploymentId, pid, problem }) => ({ deployment_id: deploymentId, pid, problem })),
+    }
     if (problems.length === 0) return { outcome: 'done', json, text: lines.join('\n') }
     const detail = problems.join('\n')
     if (!asJson) lines.forEach(print)
