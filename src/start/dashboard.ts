@@ -34,6 +34,8 @@ export const viteConfig: InlineConfig = {
 export async function buildDashboard(folder: string): Promise<void> {
   // loading takes a third of a second, and most builds reuse the dashboard
   const { build } = await import('vite')
+  // another value, for example that of a test, makes Vite add React's development build and the paths of this machine
+  process.env.NODE_ENV = 'production'
   await build({
     ...viteConfig,
     build: {

@@ -279,4 +279,4 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
 ]
 
 /** Folders that may read `process.env`: the settings, and programs that people start. */
-export const ENVIRONMENT = 'platform/config cli cli/server cli/terminal .'
+export const ENVIRONMENT = 'platform/config cli cli/server cli/terminal start .'
