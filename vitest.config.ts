@@ -5,7 +5,7 @@ import { retry, secondTryReporter } from './test/support/second-try.ts'
 
 /** Slow files, which mostly wait for processes and clocks. They start first, so that none of them runs alone at the end. */
 const SLOW =
-  /\/test\/(e2e|server\/process|start\/packages|auth\/cli|listener|gitprovider\/client|kubernetes\/(rollout|runtime-unreachable))/
+  /\/test\/(deploy|e2e|server\/process|start\/packages|auth\/cli|listener|gitprovider\/client|kubernetes\/(rollout|runtime-unreachable))/
 
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

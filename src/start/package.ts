@@ -26,13 +26,14 @@ const root: {
 const common = { version: root.version, license: root.license, type: 'module', engines: root.engines }
 
 const destination = at('dist/packages')
-fs.rmSync(destination, { recursive: true, force: true })
 fs.mkdirSync(destination, { recursive: true })
 const staging = fs.mkdtempSync(at('dist/.draft-packages-'))
 try {
-  pack(server())
-  pack(commandLine())
-  pack(client())
+  const packed = [server(), commandLine(), client()].map(pack)
+  // renamed into place: another run may read the previous packages
+  for (const name of packed) fs.renameSync(path.join(staging, name), path.join(destination, name))
+  const outdated = (name: string) => name.endsWith('.tgz') && !packed.includes(name)
+  for (const name of fs.readdirSync(destination).filter(outdated)) fs.rmSync(path.join(destination, name))
 } finally {
   fs.rmSync(staging, { recursive: true, force: true })
 }
@@ -156,12 +157,14 @@ function writeTypes(sources: string, folder: string): void {
   }
 }
 
-function pack(folder: string): void {
+/** Returns the name of the package's file in the staging folder. */
+function pack(folder: string): string {
   const [{ filename, size, unpackedSize, files }] = JSON.parse(
-    run('npm', ['pack', folder, '--pack-destination', destination, '--json']),
+    run('npm', ['pack', folder, '--pack-destination', staging, '--json']),
   )
   const kB = (bytes: number) => `${Math.ceil(bytes / 1000).toLocaleString('en')} kB`
   process.stdout.write(`dist/packages/${filename}: ${kB(size)}, unpacked ${kB(unpackedSize)}, ${files.length} files\n`)
+  return filename
 }
 
 function run(program: string, args: string[]): string {

@@ -43,7 +43,7 @@ function folder(): string {
 /** A checkout of the small agent. */
 function checkout(): string {
   const made = folder()
-  cpSync(path.join(ROOT, 'test/fixtures/agent'), made, { recursive: true })
+  cpSync(path.join(ROOT, 'src/cli/demo-agent'), made, { recursive: true })
   return made
 }
 

@@ -19,7 +19,7 @@ export const PYTHON = `${NAME}:python`
 
 const PROBE = `${NAME}:probe`
 
-const COMMANDS = 'sh cat chmod chown cp dirname env ls mkdir rm sleep touch truncate uname'.split(' ')
+const COMMANDS = 'sh cat chmod chown cp dirname env grep ls mkdir rm sleep touch truncate uname'.split(' ')
 
 /** The engine's environment. `folder`: for its settings and its images. */
 export function realEnvironment(folder: string): Record<string, string> {
