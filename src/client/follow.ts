@@ -4,9 +4,12 @@ import type { Event, LogPage } from './openapi.ts'
 import { resumingStream, streamHeaders } from './stream.ts'
 
 export interface WatchOptions {
-  deploymentId: string
+  /** default: the whole workspace */
+  deploymentId?: string
   /** only status changes of this revision, starting with its current status; the iteration ends when the revision has ended */
   revisionId?: string
+  /** only these event types; `deployment.*` stands for all of a resource. Default: all */
+  types?: string[]
   /** the `cursor` of an event: yields later events. Default: events from now on */
   after?: string
   signal?: AbortSignal
@@ -31,15 +34,21 @@ export interface LogOptions {
  */
 export function watch(connection: Connection, options: WatchOptions): AsyncGenerator<Event, void> {
   const { api } = connection
-  const { deploymentId: deployment_id, revisionId: revision_id } = options
-  return follow(connection, options, (request) =>
-    revision_id === undefined
-      ? api.GET('/v2/deployments/{deployment_id}/events', { ...request, params: { path: { deployment_id } } })
-      : api.GET('/v2/deployments/{deployment_id}/revisions/{revision_id}/events', {
-          ...request,
-          params: { path: { deployment_id, revision_id } },
-        }),
-  )
+  const { deploymentId: deployment_id, revisionId: revision_id, types } = options
+  const query = { types: types?.join(',') }
+  return follow(connection, options, (request) => {
+    if (deployment_id === undefined) return api.GET('/v2/events', { ...request, params: { query } })
+    if (revision_id === undefined)
+      return api.GET('/v2/deployments/{deployment_id}/events', {
+        ...request,
+        params: { path: { deployment_id }, query },
+      })
+    const path = { deployment_id, revision_id }
+    return api.GET('/v2/deployments/{deployment_id}/revisions/{revision_id}/events', {
+      ...request,
+      params: { path, query },
+    })
+  })
 }
 
 /**

@@ -4,6 +4,7 @@ import { type DeployOptions, deploy } from './deploy.ts'
 import { findDeployment } from './find.ts'
 import { followLogs, type LogOptions, type WatchOptions, watch } from './follow.ts'
 import { type RollbackOptions, rollback } from './rollback.ts'
+import { type RawRequest, send } from './send.ts'
 import { type UploadOptions, uploadSource } from './upload-source.ts'
 import { type RestartWaitOptions, type WaitOptions, waitUntilRestarted, waitUntilTerminal } from './wait.ts'
 
@@ -19,6 +20,8 @@ export function createClient(options: ClientOptions) {
   const connection = connect(options)
   return {
     api: connection.api,
+    /** Calls a path that the types don't know. */
+    send: (request: RawRequest) => send(connection, request),
     /** Finds a live deployment by id or name. Throws PilothouseError (NOT_FOUND). */
     find: (nameOrId: string, signal?: AbortSignal) => findDeployment(connection, nameOrId, signal),
     /** Creates the deployment, or updates the one with this name. */

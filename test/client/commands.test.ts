@@ -291,7 +291,7 @@ test.each([
   [
     'no such secret to take away',
     ['--config', 'graph.json', '--unset-secret', 'X'],
-    /the deployment has no such secret/,
+    /The deployment has no secret X to remove/,
   ],
 ])('a wrong call is refused before a folder is packed or anything is created: %s', async (_, args, says) => {
   const name = newName()

@@ -37,6 +37,100 @@ export const REMOTE_COMMANDS: Tree = {
     summary: 'run the current revision again in new processes, without a rollout',
     load: async () => (await import('./commands/restart.ts')).restart,
   },
+  list: {
+    heading: 'Deployments:',
+    summary: 'list the deployments of the workspace',
+    load: async () => (await import('./commands/list.ts')).list,
+  },
+  open: {
+    heading: 'Deployments:',
+    summary: 'open a deployment’s address in the browser',
+    load: async () => (await import('./commands/open.ts')).open,
+  },
+  revisions: {
+    heading: 'Deployments:',
+    summary: 'list a deployment’s revisions',
+    load: async () => (await import('./commands/revisions.ts')).revisions,
+  },
+  redeploy: {
+    heading: 'Deployments:',
+    summary: 'roll a revision out again',
+    load: async () => (await import('./commands/redeploy.ts')).redeploy,
+  },
+  interrupt: {
+    heading: 'Deployments:',
+    summary: 'end an open rollout',
+    load: async () => (await import('./commands/interrupt.ts')).interrupt,
+  },
+  scale: {
+    heading: 'Deployments:',
+    summary: 'change a deployment’s replicas and resources',
+    load: async () => (await import('./commands/scale.ts')).scale,
+  },
+  secrets: {
+    heading: 'Deployments:',
+    summary: 'list and change the secrets of a deployment',
+    commands: {
+      list: {
+        summary: 'list the names of secrets, when each was set and by whom',
+        load: async () => (await import('./commands/secrets.ts')).list,
+      },
+      set: {
+        summary: 'set secrets from the environment, a file or stdin',
+        load: async () => (await import('./commands/secrets.ts')).set,
+      },
+      unset: { summary: 'remove secrets', load: async () => (await import('./commands/secrets.ts')).unset },
+      import: {
+        summary: 'set the secrets of a file with lines NAME=value',
+        load: async () => (await import('./commands/secrets.ts')).importFile,
+      },
+    },
+  },
+  delete: {
+    heading: 'Deployments:',
+    summary: 'delete a deployment',
+    load: async () => (await import('./commands/delete.ts')).remove,
+  },
+  events: {
+    heading: 'Workspace:',
+    summary: 'print the newest events of the workspace or a deployment, or follow them',
+    load: async () => (await import('./commands/events.ts')).events,
+  },
+  keys: {
+    heading: 'Workspace:',
+    summary: 'list, create and revoke the API keys of the workspace',
+    commands: {
+      list: {
+        summary: 'list API keys, including expired and revoked keys',
+        load: async () => (await import('./commands/keys.ts')).list,
+      },
+      create: {
+        summary: 'create an API key and print it once',
+        load: async () => (await import('./commands/keys.ts')).create,
+      },
+      revoke: { summary: 'revoke an API key', load: async () => (await import('./commands/keys.ts')).revoke },
+    },
+  },
+  listeners: {
+    heading: 'Workspace:',
+    summary: 'list, register and delete listeners, which run deployments in clusters',
+    commands: {
+      list: { summary: 'list listeners', load: async () => (await import('./commands/listeners.ts')).list },
+      create: {
+        summary: 'register a listener and print its id',
+        load: async () => (await import('./commands/listeners.ts')).create,
+      },
+      delete: {
+        summary: 'delete a listener and revoke its keys',
+        load: async () => (await import('./commands/listeners.ts')).remove,
+      },
+    },
+  },
+  api: {
+    heading: 'Workspace:',
+    summary: 'call a path of the REST API',
+    load: async () => (await import('./commands/api.ts')).api,
+  },
   whoami: {
     heading: 'Command line:',
     summary: 'show the server, the key and its rights',

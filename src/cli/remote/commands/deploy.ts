@@ -12,7 +12,8 @@ import {
   secretsBody,
 } from '../deploy/secrets.ts'
 import { type RemoteCall, remoteCommand, repeatable } from '../frame/call.ts'
-import { addWaitOptions, followRevision, WAIT_DETAILS } from '../frame/follow.ts'
+import { WAIT_DETAILS } from '../frame/follow.ts'
+import { addRolloutOptions, rolloutResult } from '../frame/rollout.ts'
 import { checkServerVersion } from '../frame/server-version.ts'
 
 export const deploy = remoteCommand({
@@ -24,7 +25,7 @@ export const deploy = remoteCommand({
   ],
   details: WAIT_DETAILS,
   define: (command) =>
-    addWaitOptions(
+    addRolloutOptions(
       addSourceOptions(
         command.argument(
           '[name]',
@@ -40,8 +41,7 @@ export const deploy = remoteCommand({
         .option(
           '--idempotency-key <key>',
           'the same call with the same key returns the first result for 24 hours; not with --dir',
-        )
-        .option('--no-wait', 'don’t wait for the end of the rollout'),
+        ),
     ),
   async work(call, [given], options) {
     const { name, ...plan } = await planOf(given, options)
@@ -49,16 +49,8 @@ export const deploy = remoteCommand({
     const { id } = deployment
     call.say(`${name}: ${created ? 'created' : 'updated'}, deployment ${id}, revision ${revisionId ?? 'unchanged'}`)
     await checkServerVersion(call)
-    if (revisionId !== null && options.wait) {
-      const result = await followRevision(call, options, deployment, revisionId)
-      return { ...result, json: { ...result.json, secrets } }
-    }
-    const text = revisionId === null ? `${name}: the change needs no rollout.` : `To wait: pilothouse wait ${id}`
-    return {
-      outcome: 'done',
-      json: { deployment_id: id, name: deployment.name, revision_id: revisionId, secrets },
-      text,
-    }
+    const result = await rolloutResult(call, options, deployment, revisionId)
+    return { ...result, json: { ...result.json, secrets } }
   },
 })
 

@@ -1,8 +1,8 @@
 /** The secrets that `deploy` sends. Values come from the environment or a file, because other users can see command lines. */
-import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { Deployment, SecretsChange } from '../../../client/index.ts'
 import { type Call, UsageError } from '../../terminal/command.ts'
+import { readInput } from '../../terminal/input.ts'
 
 export interface SecretOptions {
   /** names of secrets and of environment variables with their values */
@@ -13,7 +13,7 @@ export interface SecretOptions {
 
 /** Returns name → value. Throws UsageError; no message contains a value. */
 export function readSecrets(options: SecretOptions, env: Call['env']): Map<string, string> {
-  const given = new Map(Object.entries(readSecretsFile(options.secretsFile)))
+  const given = options.secretsFile === undefined ? new Map<string, string>() : readSecretsFile(options.secretsFile)
   for (const name of options.secret ?? []) {
     if (name.includes('='))
       throw new UsageError('--secret takes only a name. Set the value in the environment variable of this name.')
@@ -24,14 +24,9 @@ export function readSecrets(options: SecretOptions, env: Call['env']): Map<strin
   return given
 }
 
-function readSecretsFile(file: string | undefined): Record<string, string> {
-  if (file === undefined) return {}
-  try {
-    return parseEnv(readFileSync(file === '-' ? 0 : file, 'utf8')) as Record<string, string>
-  } catch (error) {
-    throw new UsageError(`--secrets-file ${file} can't be read (${(error as NodeJS.ErrnoException).code}).`)
-  }
-}
+/** Reads lines NAME=value. */
+export const readSecretsFile = (file: string): Map<string, string> =>
+  new Map(Object.entries(parseEnv(readInput(file)) as Record<string, string>))
 
 /** What happens with a secret of the deployment. */
 export interface SecretChange {
@@ -48,7 +43,7 @@ export function secretChanges(
 ): SecretChange[] {
   const existingNames = new Set(existing?.secrets.map(({ name }) => name))
   for (const name of unset)
-    if (!existingNames.has(name)) throw new UsageError(`--unset-secret ${name}: the deployment has no such secret.`)
+    if (!existingNames.has(name)) throw new UsageError(`The deployment has no secret ${name} to remove.`)
   const missing = declared.filter((name) => !given.has(name) && !existingNames.has(name))
   if (missing.length > 0)
     throw new UsageError(

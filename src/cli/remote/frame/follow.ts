@@ -4,7 +4,7 @@ import { type Client, type Deployment, type LogLine, type Revision, WaitTimeoutE
 import type { Outcome, Result } from '../../terminal/command.ts'
 import { isUnavailable, type RemoteCall, seconds } from './call.ts'
 
-type WaitOptions = {
+export type WaitOptions = {
   timeout: number
   logs?: true
 }
