@@ -2,7 +2,7 @@
 import { exitMessage } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
 import { createLogger } from '../app/logger.ts'
-import { type ListenerObject, listenerManifest, type ManifestOptions, SECRET_KEY } from '../listener/manifest.ts'
+import { listenerManifest, type ManifestOptions, RESERVED_SETTINGS, SECRET_KEY } from '../listener/manifest.ts'
 import { startListener } from '../listener/run.ts'
 import type { WorkerProgram } from '../listener/worker-program.ts'
 import { LISTENER_SETTINGS, readListenerSettings } from '../platform/config/listener-settings.ts'
@@ -49,29 +49,14 @@ export const manifest = command({
       .option('--set <SETTING=VALUE>', 'a setting of the listener; repeatable', repeatable, []),
   async work(_call, _args, values) {
     const options = manifestOptions(values)
-    const objects = listenerManifest(options)
-    const text = (await toYaml(objects)).trimEnd()
-    say(secretHint(options))
+    const { text, objects, notes } = listenerManifest(options)
+    const namespaces = [...new Set([options.namespace, ...options.watched])].join(', ')
+    say(`Create the namespaces (${namespaces}) if they don't exist.\n\n${notes}\n`)
     return { outcome: 'done', json: { objects }, text }
   },
 })
 
 const repeatable = (text: string, before: string[]) => [...before, text]
-
-async function toYaml(objects: ListenerObject[]): Promise<string> {
-  // loaded here, because loading takes a second
-  const { dumpYaml } = await import('@kubernetes/client-node')
-  return objects.map((object) => `---\n${dumpYaml(object)}`).join('')
-}
-
-function secretHint({ secretName, namespace, watched }: ManifestOptions): string {
-  const all = [...new Set([namespace, ...watched])].join(', ')
-  return [
-    `Create the namespaces (${all}) if they don't exist. Create the Secret with the listener's key once:`,
-    `  printf %s "$${SECRET_KEY}" | kubectl create secret generic ${secretName} --namespace ${namespace} --from-file=${SECRET_KEY}=/dev/stdin`,
-    '',
-  ].join('\n')
-}
 
 interface Values {
   namespaces?: string
@@ -114,10 +99,8 @@ function manifestOptions(values: Values): ManifestOptions {
     problems.push(...settingsProblems({ ...settings, ...known }))
   }
   if (problems.length > 0) throw new UsageError(problems.join('\n'))
-  // the last group of an id is random
-  const name = `pilothouse-listener-${listenerId.split('-').at(-1)}`
-  const secretName = values.secretName ?? name
-  return { name, namespace, watched, listenerId, controlPlaneUrl, image, replicas, secretName, settings }
+  const secretName = values.secretName ?? ''
+  return { namespace, watched, listenerId, controlPlaneUrl, image, replicas, secretName, settings }
 }
 
 /** Returns the errors that the listener would report at its start. */
@@ -132,15 +115,6 @@ function settingsProblems(environment: Record<string, string>): string[] {
 
 const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
 const NAMESPACE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
-/** The manifest sets these itself. */
-const RESERVED_SETTINGS = [
-  'CONTROL_PLANE_URL',
-  'LISTENER_ID',
-  SECRET_KEY,
-  'LISTENER_HOST',
-  'LISTENER_PORT',
-  'KUBECONFIG',
-]
 
 function parseSettings(assignments: readonly string[], problems: string[]): Record<string, string> {
   return Object.fromEntries(

@@ -1,24 +1,20 @@
-/** Manifests that install a listener: a Deployment, and per namespace a Role with the needed rights. See README.md. */
-import type {
-  V1Container,
-  V1Deployment,
-  V1EnvVar,
-  V1PolicyRule,
-  V1Role,
-  V1RoleBinding,
-  V1ServiceAccount,
-} from '@kubernetes/client-node'
+/** Manifests that install a listener: those of the chart in deploy/chart, rendered without helm. See README.md. */
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parse, parseAllDocuments } from 'yaml'
+import { CHECKOUT } from '../platform/files/checkout.ts'
+import { renderTemplates } from './go-template.ts'
 
 export interface ManifestOptions {
-  name: string
   namespace: string
   /** namespaces of the deployments: the listener's `k8s_namespaces` */
   watched: string[]
   listenerId: string
   controlPlaneUrl: string
-  /** image that contains this program in its working directory */
+  /** the container image, whose first argument names the program */
   image: string
   replicas: number
+  /** empty: the chart's default */
   secretName: string
   /** other settings, as environment variables */
   settings: Record<string, string>
@@ -26,132 +22,65 @@ export interface ManifestOptions {
 
 /** Key of the Secret's data and name of the setting. */
 export const SECRET_KEY = 'CONTROL_PLANE_API_KEY'
-const PORT = 8081
-/** server-side apply needs `create` for an absent object and `patch` for an existing one */
-const MANAGE = ['get', 'list', 'watch', 'create', 'patch', 'delete']
+/** The chart sets these itself; its schema has the same list. */
+export const RESERVED_SETTINGS = [
+  'CONTROL_PLANE_URL',
+  'LISTENER_ID',
+  SECRET_KEY,
+  'LISTENER_HOST',
+  'LISTENER_PORT',
+  'KUBECONFIG',
+]
+const CHART = path.join(CHECKOUT, 'deploy/chart')
 
-/** RBAC rules of a listener in a watched namespace, one per API group and set of verbs. */
-export const LISTENER_RULES = [
-  { apiGroups: [''], resources: ['secrets', 'services', 'persistentvolumeclaims'], verbs: MANAGE },
-  { apiGroups: ['apps'], resources: ['deployments', 'statefulsets'], verbs: MANAGE },
-  { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: MANAGE },
-  { apiGroups: ['networking.k8s.io'], resources: ['ingresses', 'networkpolicies'], verbs: MANAGE },
-  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: MANAGE },
-  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['events'], verbs: ['list'] },
-] satisfies V1PolicyRule[]
-
-export type ListenerObject = V1ServiceAccount | V1Role | V1RoleBinding | V1Deployment
-
-export function listenerManifest(options: ManifestOptions): ListenerObject[] {
-  const { name, namespace, watched } = options
-  const account: V1ServiceAccount = {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name, namespace, labels: labelsOf(options) },
-  }
-  return [account, ...watched.flatMap((where) => rightsIn(where, options)), deploymentOf(options)]
-}
-
-/** Not `managed-by: pilothouse`: the listener selects its deployments' objects by that label. */
-const labelsOf = ({ name, listenerId }: ManifestOptions) => ({
-  'app.kubernetes.io/name': 'pilothouse-listener',
-  'app.kubernetes.io/instance': name,
-  'pilothouse.dev/listener-id': listenerId,
-})
-
-function rightsIn(where: string, options: ManifestOptions): [V1Role, V1RoleBinding] {
-  const { name, namespace } = options
-  const metadata = { name, namespace: where, labels: labelsOf(options) }
-  const apiVersion = 'rbac.authorization.k8s.io/v1'
-  return [
-    { apiVersion, kind: 'Role', metadata, rules: LISTENER_RULES },
-    {
-      apiVersion,
-      kind: 'RoleBinding',
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
-      subjects: [{ kind: 'ServiceAccount', name, namespace }],
+/** `notes`: what is left to do, for people. */
+export function listenerManifest(options: ManifestOptions): { text: string; objects: unknown[]; notes: string } {
+  const { namespace, watched, secretName, ...listener } = options
+  const texts = renderChart({
+    release: 'pilothouse',
+    namespace,
+    values: {
+      server: { enabled: false },
+      listener: { ...listener, enabled: true, namespaces: watched, existingSecret: secretName },
     },
-  ]
+  })
+  const text = `---\n${texts.get('listener.yaml')!.trim()}`
+  const objects = [...parseAllDocuments(text)].map((document) => document.toJS())
+  return { text, objects, notes: texts.get('NOTES.txt')!.trim() }
 }
 
-function deploymentOf(options: ManifestOptions): V1Deployment {
-  const { name, namespace, replicas } = options
-  const labels = labelsOf(options)
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace, labels },
-    spec: {
-      replicas,
-      selector: { matchLabels: { 'app.kubernetes.io/instance': name } },
-      template: {
-        metadata: { labels },
-        spec: {
-          serviceAccountName: name,
-          // it releases its leases within 10 s
-          terminationGracePeriodSeconds: 30,
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: 1000,
-            runAsGroup: 1000,
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
-          affinity: {
-            podAntiAffinity: {
-              preferredDuringSchedulingIgnoredDuringExecution: [
-                {
-                  weight: 100,
-                  podAffinityTerm: {
-                    topologyKey: 'kubernetes.io/hostname',
-                    labelSelector: { matchLabels: { 'app.kubernetes.io/instance': name } },
-                  },
-                },
-              ],
-            },
-          },
-          containers: [containerOf(options)],
-          volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }],
-        },
-      },
-    },
-  }
+interface Release {
+  release: string
+  namespace: string
+  /** as in a file of `helm install --values` */
+  values: Values
 }
 
-function containerOf(options: ManifestOptions): V1Container {
-  return {
-    name: 'listener',
-    image: options.image,
-    command: ['node', 'src/start/start.mjs', 'cli', 'listener'],
-    env: environmentOf(options),
-    ports: [{ name: 'health', containerPort: PORT }],
-    startupProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 2, failureThreshold: 60 },
-    livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 20, timeoutSeconds: 5 },
-    readinessProbe: { httpGet: { path: '/readyz', port: 'health' }, periodSeconds: 10, timeoutSeconds: 5 },
-    resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '1Gi' } },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
-    // cache of tsx
-    volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
-  }
+type Values = { [name: string]: unknown }
+
+/** Texts of the chart's templates by file name, as `helm template` renders them. Throws when a required value is missing. */
+export function renderChart({ release, namespace, values }: Release): Map<string, string> {
+  const templates = path.join(CHART, 'templates')
+  const { name, version, appVersion } = parse(read('Chart.yaml'))
+  return renderTemplates(new Map(readdirSync(templates).map((file) => [file, read(path.join('templates', file))])), {
+    Values: merge(parse(read('values.yaml')), values),
+    Release: { Name: release, Namespace: namespace },
+    Chart: { Name: name, Version: version, AppVersion: appVersion },
+    Files: { Get: read },
+  })
 }
 
-function environmentOf({ controlPlaneUrl, listenerId, secretName, settings }: ManifestOptions): V1EnvVar[] {
-  const values = {
-    NODE_ENV: 'production',
-    CONTROL_PLANE_URL: controlPlaneUrl,
-    LISTENER_ID: listenerId,
-    ...settings,
-    LISTENER_PORT: String(PORT),
+const read = (file: string): string => readFileSync(path.join(CHART, file), 'utf8')
+
+const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Merges maps. Other values replace, and null removes, as in helm. */
+function merge(preset: Values, given: Values): Values {
+  const merged = { ...preset }
+  for (const [name, value] of Object.entries(given)) {
+    const before = merged[name]
+    if (value === null) delete merged[name]
+    else merged[name] = isMap(before) && isMap(value) ? merge(before, value) : value
   }
-  return [
-    ...Object.entries(values).map(([name, value]) => ({ name, value })),
-    { name: SECRET_KEY, valueFrom: { secretKeyRef: { name: secretName, key: SECRET_KEY } } },
-  ]
+  return merged
 }

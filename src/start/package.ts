@@ -54,6 +54,7 @@ function server(): string {
   for (const file of ['pilothouse.mjs', 'start.mjs', 'traces.mjs']) copy(`src/start/${file}`)
   copy('src/cli/demo-agent')
   copy('prisma/migrations')
+  copy('deploy/chart')
   copy('README.md')
   // maps name files of the checkout; `cache` belongs to this machine's V8
   copy(`dist/${name}`, (source) => !source.endsWith('.map') && path.basename(source) !== 'cache')

@@ -7,7 +7,7 @@ import { lengthFindings, proseFindings, type Texts } from './prose.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The README, all pages of docs, and the READMEs of folders. */
-const readPages = (): Texts => read(['README.md', ...['docs', 'src', 'test'].flatMap(below)], /\.md$/)
+const readPages = (): Texts => read(['README.md', ...['deploy', 'docs', 'src', 'test'].flatMap(below)], /\.md$/)
 
 /** Sources with comments. The tests of these rules are left out: their pages are made up. */
 const readCiting = (): Texts =>

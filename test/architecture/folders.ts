@@ -266,7 +266,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
     'platform/config domain/** dataplane/build/plan api/** adapters/* listener app/backup cli cli/server cli/remote/deploy',
   ],
   ['smol-toml', 'dataplane/build/plan'],
-  ['yaml', 'cli/remote/**'],
+  ['yaml', 'listener cli/remote/**'],
   ['@kubernetes/*', 'dataplane/kubernetes/** listener cli'],
   ['@octokit/*', 'adapters/git-provider'],
   ['oauth4webapi openid-client', 'adapters/oauth'],

@@ -8,7 +8,7 @@ import { servicesWithoutEndpoints } from '../../src/dataplane/kubernetes/rollout
 import { GracePeriods } from '../../src/dataplane/kubernetes/rollout/problem.ts'
 import { stuckOf } from '../../src/dataplane/kubernetes/rollout/warning-events.ts'
 import type { Progress } from '../../src/domain/protocol/protocol.ts'
-import { LISTENER_RULES } from '../../src/listener/manifest.ts'
+import { LISTENER_RULES } from '../support/chart.ts'
 import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/proxy.ts'
 import { image, never, openSite, type Site, serving, stepOf, Tenant } from './runtime-support.ts'
 

@@ -6,7 +6,7 @@ import { KINDS } from '../../src/dataplane/kubernetes/api-server/kinds.ts'
 import { DEFAULT_TIMES } from '../../src/dataplane/kubernetes/api-server/retry.ts'
 import { Reflector } from '../../src/dataplane/kubernetes/informers/reflector.ts'
 import { type ClusterAccess, Store } from '../../src/dataplane/kubernetes/informers/store.ts'
-import { LISTENER_RULES } from '../../src/listener/manifest.ts'
+import { LISTENER_RULES } from '../support/chart.ts'
 import { options } from './render-support.ts'
 import { runOf, serving, type Tenant, useSite } from './runtime-support.ts'
 

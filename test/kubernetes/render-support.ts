@@ -7,7 +7,8 @@ import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v1'
 import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
-import { PersistentVolumeClaim, Secret, Service } from 'kubernetes-models/v1'
+import { Role, RoleBinding } from 'kubernetes-models/rbac.authorization.k8s.io/v1'
+import { ConfigMap, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount } from 'kubernetes-models/v1'
 import type {
   Application,
   DeploymentRef,
@@ -108,10 +109,15 @@ const MODELS: Record<string, new (data: never) => { validate(): void }> = {
   HorizontalPodAutoscaler,
   Ingress,
   NetworkPolicy,
+  ConfigMap,
   PersistentVolumeClaim,
+  Pod,
   PodDisruptionBudget,
+  Role,
+  RoleBinding,
   Secret,
   Service,
+  ServiceAccount,
 }
 
 /** Schema errors of a manifest as `path: why`; empty: it is valid. */

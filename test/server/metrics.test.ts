@@ -150,7 +150,7 @@ test('a locked table does not count as an unavailable database', async () => {
 })
 
 test('the alert rules and the dashboard use existing metrics', async () => {
-  const read = (file: string) => readFileSync(new URL(`../../docs/monitoring/${file}`, import.meta.url), 'utf8')
+  const read = (file: string) => readFileSync(new URL(`../../deploy/chart/monitoring/${file}`, import.meta.url), 'utf8')
   const alerts = loadYaml<{ groups: { rules: { alert: string; expr: string }[] }[] }>(read('alerts.yml'))
   const dashboard = JSON.parse(read('grafana-dashboard.json'))
   const asked = [

@@ -59,6 +59,23 @@ test('the installed server takes at most 150 MB without the embedded Postgres, a
   expect(Number.parseInt(stdout, 10)).toBeLessThan(150_000)
 })
 
+test('the installed server brings the chart, and prints its listener', async () => {
+  const options = ['--namespaces', 'agents', '--listener-id', '0b0e3f8e-6f0c-4c1e-9a57-2f5d3a1c9e11']
+  const where = [
+    '--control-plane-url',
+    'https://pilothouse.example.com',
+    '--image',
+    'registry.example.com/pilothouse:1',
+  ]
+  const program = at('server/node_modules/.bin/pilothouse')
+  const { stdout } = await execute(program, ['listener', 'manifest', ...options, ...where], { cwd: at('server') })
+  expect(stdout).toContain('kind: Deployment')
+  const [installed, ours] = [at('server/node_modules/pilothouse'), ROOT].map((root) =>
+    fs.readdirSync(path.join(root, 'deploy/chart'), { recursive: true }).sort(),
+  )
+  expect(installed).toEqual(ours)
+})
+
 test('the command line is one file of at most 1 MB, and shows its help within 150 ms of CPU', async () => {
   expect(fs.statSync(tarball('pilothouse-cli')).size).toBeLessThan(1_000_000)
   expect(fs.readdirSync(at('remote/node_modules/@pilothouse/cli')).filter((name) => /\.m?js$/.test(name))).toEqual([

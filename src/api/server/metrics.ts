@@ -1,4 +1,4 @@
-/** `/metrics` for Prometheus, without data of tenants. docs/monitoring has alert rules and a dashboard for it. */
+/** `/metrics` for Prometheus, without data of tenants. deploy/chart/monitoring has alert rules and a dashboard for it. */
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { Observer } from '../../domain/outbox/observer.ts'

@@ -14,7 +14,7 @@ import {
   type V1PolicyRule,
   VersionApi,
 } from '@kubernetes/client-node'
-import { LISTENER_RULES } from '../../../src/listener/manifest.ts'
+import { LISTENER_RULES } from '../chart.ts'
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.ts'
 import { provideVolumes } from './volumes.ts'
 

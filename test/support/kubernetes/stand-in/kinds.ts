@@ -21,6 +21,7 @@ const kind = (group: string, name: string, plural: string, options: Options = {}
 export const KINDS: Kind[] = [
   kind('', 'Pod', 'pods'),
   kind('', 'Event', 'events'),
+  kind('', 'ConfigMap', 'configmaps'),
   kind('', 'Secret', 'secrets'),
   kind('', 'Service', 'services'),
   kind('', 'ServiceAccount', 'serviceaccounts'),
