@@ -8,12 +8,15 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { removeFolder } from './data-dir.ts'
 
-const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url))
+const AGENTS = {
+  agent: fileURLToPath(new URL('../../src/cli/demo-agent', import.meta.url)),
+  'steady-agent': fileURLToPath(new URL('../fixtures/steady-agent', import.meta.url)),
+}
 const run = promisify(execFile)
 
 /** The files of the small agent by path. */
 export function agentFiles(): Record<string, string> {
-  const folder = path.join(FIXTURES, 'agent')
+  const folder = AGENTS.agent
   const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const files = found.map((entry) => path.join(entry.parentPath, entry.name))
   return Object.fromEntries(files.map((file) => [path.relative(folder, file), readFileSync(file, 'utf8')]))
@@ -32,13 +35,13 @@ export async function agentRepository(
   gitDirectory: string,
   name: string,
   start?: string,
-  agent = 'agent',
+  agent: keyof typeof AGENTS = 'agent',
 ): Promise<AgentRepository> {
   const bare = path.join(gitDirectory, 'acme', `${name}.git`)
   const work = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-repo-'))
   const git = (...args: string[]) => run('git', args, { cwd: work })
   await mkdir(path.dirname(bare), { recursive: true })
-  await cp(path.join(FIXTURES, agent), work, { recursive: true })
+  await cp(AGENTS[agent], work, { recursive: true })
   if (start) {
     const manifest = path.join(work, 'package.json')
     const json = JSON.parse(await readFile(manifest, 'utf8'))
