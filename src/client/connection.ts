@@ -6,8 +6,8 @@ import { fetchWithRetries, type RetryOptions } from './retry.ts'
 export interface ClientOptions extends Partial<RetryOptions> {
   /** e.g. `https://control.example.com`, optionally with a path before `/v2` */
   baseUrl: string
-  /** sent in `X-Api-Key`, only to this server */
-  apiKey: string
+  /** sent in `X-Api-Key`, only to this server; absent: for a login, which needs none */
+  apiKey?: string | undefined
   /** the workspace; required for an organization-wide key */
   tenantId?: string
 }
@@ -33,7 +33,7 @@ export function connect({
 }: ClientOptions): Connection {
   const url = parseBaseUrl(baseUrl)
   const headers = {
-    'X-Api-Key': checkHeaderValue('apiKey', apiKey),
+    ...(apiKey === undefined ? {} : { 'X-Api-Key': checkHeaderValue('apiKey', apiKey) }),
     ...(tenantId ? { 'X-Tenant-Id': checkHeaderValue('tenantId', tenantId) } : {}),
   }
   const retry = { retryForMs, onRetry }

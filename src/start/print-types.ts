@@ -21,6 +21,7 @@ import type { Limits } from '../api/graphql/builder/shapes.ts'
 import { schema } from '../api/graphql/schema.ts'
 import { documentation } from '../api/rest/document.ts'
 import { toRoute } from '../api/rest/framework/operation.ts'
+import { loginRoutes } from '../api/rest/login.ts'
 import { operations } from '../api/rest/operations.ts'
 import { FIELD_SOURCES } from '../domain/deployments/source-rules.ts'
 import { CATALOGUE } from '../domain/errors/errors.ts'
@@ -126,6 +127,8 @@ async function openApiDocument(): Promise<OpenAPI3> {
     responseCache: null as never,
   }
   for (const operation of operations) fastify.route(toRoute(operation, parts.authenticate, parts))
+  // logins need no key, so they are no operations, but the client calls them
+  loginRoutes(fastify, null as never)
   await fastify.ready()
   return JSON.parse(JSON.stringify(fastify.swagger()))
 }

@@ -238,7 +238,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['api/rest/**', 5_450],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_550],
   ['client cli/**', 4_750],
-  ['dashboard/pages/*', 11_850],
+  ['dashboard/pages/*', 11_900],
   ['dashboard/app dashboard/api dashboard/components/**', 4_100],
   ['app/** start .', 2_700],
 ]

@@ -131,6 +131,16 @@ export const REMOTE_COMMANDS: Tree = {
     summary: 'call a path of the REST API',
     load: async () => (await import('./commands/api.ts')).api,
   },
+  login: {
+    heading: 'Command line:',
+    summary: 'get a key for this machine in the browser',
+    load: async () => (await import('./commands/login.ts')).login,
+  },
+  logout: {
+    heading: 'Command line:',
+    summary: 'revoke the key of this machine and forget it',
+    load: async () => (await import('./commands/logout.ts')).logout,
+  },
   whoami: {
     heading: 'Command line:',
     summary: 'show the server, the key and its rights',

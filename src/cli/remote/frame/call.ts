@@ -95,12 +95,8 @@ function withKey({ key, ...rest }: Connection): Connection & { key: string } {
   )
 }
 
-/** Throws UsageError for an invalid URL, key or workspace. */
-export function connect(
-  { url, key, tenant }: Connection & { key: string },
-  retryFor: number,
-  say: Call['say'],
-): Client {
+/** Without a key only for a login. Throws UsageError for an invalid URL, key or workspace. */
+export function connect({ url, key, tenant }: Connection, retryFor: number, say: Call['say']): Client {
   try {
     return createClient({
       baseUrl: url,

@@ -13,6 +13,8 @@ export interface Context {
   key: string
   /** the workspace, for an organization-wide key */
   tenant?: string
+  /** `login` got the key for this machine, so `logout` revokes it */
+  login?: boolean
 }
 
 type Env = Call['env']
@@ -50,8 +52,8 @@ export function readContext(env: Env, name: string): Context | null {
   const text = orMissing(() => fs.readFileSync(file, 'utf8'), null)
   if (text === null) return null
   try {
-    const { url, key, tenant } = JSON.parse(text)
-    if (typeof url === 'string' && typeof key === 'string') return { url, key, tenant }
+    const { url, key, tenant, login } = JSON.parse(text)
+    if (typeof url === 'string' && typeof key === 'string') return { url, key, tenant, login }
   } catch {
     // reported below
   }

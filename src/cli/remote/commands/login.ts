@@ -1,0 +1,91 @@
+/** `login`: gets a key for this machine, which a person approves in the browser, and stores it as a context. */
+import os from 'node:os'
+import { text as readAll } from 'node:stream/consumers'
+import type { Client } from '../../../client/index.ts'
+import { openBrowser } from '../../terminal/browser.ts'
+import { type Call, command, type Result, UsageError } from '../../terminal/command.ts'
+import { connect, connectionOf, seconds, withErrors } from '../frame/call.ts'
+import { checkName, readContext, saveContext } from '../frame/contexts.ts'
+import { warnIfNewer } from '../frame/server-version.ts'
+
+export const login = command({
+  examples: ['login --url https://control.example.com', 'login --context prod', 'login --key - < key.txt'],
+  details: `In the browser a person compares the code and chooses the role. The key is then stored on this machine, and never printed.
+It ends after 30 days; \`pilothouse logout\` revokes it.
+Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 refused, expired or an invalid key, 7 server unreachable.`,
+  define: (command) =>
+    command
+      .option('--url <url>', 'the server; or PILOTHOUSE_URL; by default that of the current context')
+      .option('--context <name>', 'the name to store it by; by default host and port of the server')
+      .option('--name <name>', 'the name of this machine; by default its host name')
+      .option('--key <key>', 'store this API key, without a browser; - reads it from stdin')
+      .option('--tenant <id>', 'with --key: the workspace, for an organization-wide key')
+      .option('--no-browser', 'only print the address')
+      .option('--retry-for <seconds>', 'how long to retry while the server does not answer', seconds, 60),
+  async work(call, _, { context: name, key, tenant, browser, retryFor, ...options }) {
+    call.leaveOnSignals()
+    const known = name === undefined ? null : readContext(call.env, checkName(name))
+    const url = options.url ?? known?.url ?? connectionOf({}, call.env).url
+    if (tenant !== undefined && key === undefined)
+      throw new UsageError('--tenant needs --key. In the browser you choose the workspace.')
+    const given = key === '-' ? (await readAll(process.stdin)).trim() : key
+    return withErrors(async () => {
+      if (given !== undefined) return store(call, { url, key: given, tenant, login: false }, name, retryFor)
+      const client = connect({ url, key: undefined, tenant: undefined }, retryFor, call.say)
+      const outcome = await approvedKey(call, client, options.name ?? os.hostname(), browser)
+      if ('text' in outcome) return outcome
+      return store(call, { url, key: outcome.key, tenant: undefined, login: true }, name, retryFor)
+    })
+  },
+})
+
+/** Shows the code and the address, and waits for the decision. Returns the key, or the result of a login without one. */
+async function approvedKey(
+  call: Call,
+  { api }: Client,
+  name: string,
+  browser: boolean,
+): Promise<{ key: string } | Result> {
+  const { data: begun } = await api.POST('/v2/logins', { body: { name } })
+  const { id, secret, code, url } = begun!
+  call.say(`Your code: ${code}`)
+  call.say(`Compare it at ${url}`)
+  // the server's answer must not become an option of the program
+  if (browser && call.interactive && /^https?:\/\//.test(url)) openBrowser(url, call.env)
+  call.progress('Waiting for your approval in the browser')
+  for (;;) {
+    const { data } = await api.GET('/v2/logins/{login_id}', {
+      params: { path: { login_id: id }, query: { wait: 60 } },
+      headers: { 'X-Login-Secret': secret },
+    })
+    const { status, key } = data!
+    if (status === 'pending') continue
+    call.progress(null)
+    if (status === 'approved') return { key: key! }
+    const text =
+      status === 'refused' ? 'The login was refused.' : 'The login has expired: it was not approved within ten minutes.'
+    return { outcome: 'credentials', text, json: { error: { code: `LOGIN_${status.toUpperCase()}`, detail: text } } }
+  }
+}
+
+interface NewContext {
+  url: string
+  key: string
+  tenant: string | undefined
+  /** the key is this machine's own */
+  login: boolean
+}
+
+/** Checks the key and stores it. */
+async function store(call: Call, made: NewContext, name: string | undefined, retryFor: number): Promise<Result> {
+  const { url, tenant } = made
+  const { data } = await connect(made, retryFor, call.say).api.GET('/v2/me')
+  const { actor, role, workspace, server } = data!
+  warnIfNewer(server.version, call)
+  const context = saveContext(call.env, made, name)
+  return {
+    outcome: 'done',
+    json: { context, url, tenant_id: tenant ?? null, me: data! },
+    text: `Logged in to ${url} as ${actor.name ?? actor.kind} (${role}), in the workspace ${workspace.name}. Context: ${context}.`,
+  }
+}
