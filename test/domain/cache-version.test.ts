@@ -47,7 +47,7 @@ const UNSEEN: Record<string, readonly string[]> = {
 /** Tables without data in cached responses. */
 const NOT_READ = [
   '_prisma_migrations agent_connections api_keys commit_statuses deployment_change_floors deployment_changes deployment_news event_counters events followed_logs idempotency_entries image_removals',
-  'install_states installation lapses_told lease_renewals log_lines log_removals oauth_authorizations oauth_tokens output_positions',
+  'install_states installation lapses_told lease_renewals log_lines log_removals logins oauth_authorizations oauth_tokens output_positions',
   'sessions shown_versions steps token_revocations uploads webhook_deliveries',
 ].flatMap((names) => names.split(' '))
 
