@@ -233,14 +233,14 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
   ['dataplane/process/**', 9_200],
   ['dataplane/kubernetes/**', 6_250],
-  ['listener builder', 1_300],
+  ['listener builder', 1_500],
   ['api/graphql/**', 6_900],
   ['api/rest/**', 5_450],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_550],
-  ['client cli/**', 4_750],
+  ['client cli/**', 4_850],
   ['dashboard/pages/*', 11_900],
   ['dashboard/app dashboard/api dashboard/components/**', 4_100],
-  ['app/** start .', 2_700],
+  ['app/** start .', 2_750],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */

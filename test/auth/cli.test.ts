@@ -249,8 +249,9 @@ describe('an invalid command exits with 2 and shows the correct usage', () => {
 test('help lists every command, with network commands separate from those on the server’s machine', async () => {
   const { stdout, code } = await command('help')
   expect(code).toBe(0)
-  const [, , deployments, commandLine, machine, elsewhere] = stdout.split(/^\S.*:$/m)
+  const [, , deployments, workspace, commandLine, machine, elsewhere] = stdout.split(/^\S.*:$/m)
   expect(deployments).toMatch(/^ {2}deploy /m)
+  expect(workspace).toMatch(/^ {2}keys /m)
   expect(commandLine).toMatch(/^ {2}complete /m)
   expect(machine).toMatch(/^ {2}serve /m)
   expect(machine).toMatch(/^ {2}server /m)
