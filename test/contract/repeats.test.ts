@@ -9,6 +9,7 @@ import { acceptsKey } from '../../src/api/rest/framework/idempotency.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { LOCAL } from '../oauth/support.ts'
 import { putStatus, useRestApp } from '../rest/support.ts'
+import { begunLogin } from '../sessions/login-steps.ts'
 import { gitBody, gitDeployment, listener } from '../support/factories.ts'
 import { type McpServer, SERVER_METADATA, startMcpServer } from '../support/mcp-server.ts'
 import { storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
@@ -59,6 +60,7 @@ async function storedKey(): Promise<string> {
   return (await app.core.db.apiKey.create({ data })).id
 }
 const ofListener = async () => ({ listener_id: (await listener(app)).id })
+const ofLogin = async () => ({ login_id: (await begunLogin(app)).id })
 const ofProvider = async () => ({ provider_id: (await storedProvider(app)).providerId })
 const mine = async () => storedToken(app, { provider: await storedProvider(app), content: { accessToken: CANARY } })
 const newProvider = () => ({
@@ -113,6 +115,8 @@ const WRITES: Partial<Record<VerbName, () => Promise<object>>> = {
   createApiKey: async () => ({ name: id(), role: 'viewer' }),
   updateApiKey: async () => ({ api_key_id: await storedKey(), owner: id() }),
   revokeApiKey: async () => ({ api_key_id: await storedKey() }),
+  approveLogin: ofLogin,
+  refuseLogin: ofLogin,
   async revokeSession() {
     const times = { openedAt: new Date(), expiresAt: new Date(Date.now() + 60_000) }
     const { organizationId } = app.tenant
@@ -132,10 +136,10 @@ const callerOf = (verb: VerbName) => {
 /** The text of a new API key in REST: a repeat answers null. */
 const SHOWN_ONCE = /"key":"cpk_[^"]*"/
 
-/** Mutations whose result is unique per call. */
+/** Writes whose result is unique per call, and a read by POST. */
 const ANEW = [
   ...['createUploadUrl', 'createUploadUrlUnversioned', 'createPushToken', 'startInstallation', 'authenticate'],
-  ...['issueAccessToken', 'revealSecret'],
+  ...['issueAccessToken', 'revealSecret', 'lookUpLogin'],
 ]
 const ANEW_MUTATIONS = [
   ...['createUploadUrl', 'createPushToken', 'startGitIntegration', 'authenticate', 'issueAccessToken'],
@@ -154,10 +158,14 @@ test('every write is listed', () => {
   expect(Object.keys(schema.getMutationType()!.getFields()).sort()).toEqual(mutations.sort())
 })
 
-/** Number of changes, by any caller. */
+/** Number of changes, by any caller. A decision about a login has no event. */
 async function done() {
   const counters = await app.core.db.eventCounter.aggregate({ _sum: { sequence: true } })
-  return { events: counters._sum.sequence, registered: mcp.requests.filter(({ path }) => path === '/register').length }
+  const decided = await app.core.db.login.count({ where: { approved: { not: null } } })
+  return {
+    changes: Number(counters._sum.sequence) + decided,
+    registered: mcp.requests.filter(({ path }) => path === '/register').length,
+  }
 }
 
 overBoth(app, (api) => {
@@ -176,7 +184,7 @@ overBoth(app, (api) => {
     const before = await done()
     const first = await send()
     const after = await done()
-    expect(after.events).toBeGreaterThan(Number(before.events))
+    expect(after.changes).toBeGreaterThan(before.changes)
     expect([first.replayed, await send()]).toEqual([null, { said: first.said, replayed: 'true' }])
     expect(await done()).toEqual(after)
   })
