@@ -6,9 +6,9 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { REMOTE_COMMANDS } from '../../src/cli/remote/tree.ts'
+import { OTHER_COMMANDS, REMOTE_COMMANDS } from '../../src/cli/remote/tree.ts'
 import { EXIT_CODES, type Outcome } from '../../src/cli/terminal/command.ts'
-import type { Tree } from '../../src/cli/terminal/run.ts'
+import { run as runTree, type Tree } from '../../src/cli/terminal/run.ts'
 import { COMMANDS } from '../../src/cli/tree.ts'
 import { useApp } from '../support/app.ts'
 import { command } from './support.ts'
@@ -49,6 +49,21 @@ async function examplesOf(line: string): Promise<string[]> {
 /** Those that need no shell and no context. */
 const plainExamplesOf = async (line: string) =>
   (await examplesOf(line)).filter((example) => !/["'$|<>]|--context/.test(example))
+
+test('@pilothouse/cli says where the commands of the server’s machine are', async () => {
+  expect(OTHER_COMMANDS).toEqual(Object.keys(COMMANDS).filter((name) => !Object.hasOwn(REMOTE_COMMANDS, name)))
+  const program = { tree: REMOTE_COMMANDS, elsewhere: OTHER_COMMANDS, describe: String }
+  for (const name of OTHER_COMMANDS) {
+    let err = ''
+    const io = { env, out: () => undefined, err: (text: string) => (err += text) }
+    expect(await runTree(program, [name, 'keys'], io)).toBe(2)
+    expect(err).toMatch(`'${name}' is a command of the npm package pilothouse`)
+  }
+})
+
+test('a login refuses --quiet, because it shows a code', async () => {
+  expect(await run('login --quiet')).toMatchObject({ code: 2, err: expect.stringMatching(/^A login shows a code\./) })
+})
 
 test.each(ALL)('%s explains itself with an example, also in the help of its group', async (line) => {
   const help = await run(`${line} --help`)

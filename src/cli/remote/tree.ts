@@ -1,6 +1,9 @@
 /** The tree of commands that work over the network. Its names are those of the files in `commands`. */
 import type { Tree } from '../terminal/run.ts'
 
+/** Commands of the npm package `pilothouse` alone (../tree.ts). */
+export const OTHER_COMMANDS = ['serve', 'server', 'demo', 'listener', 'builder']
+
 export const REMOTE_COMMANDS: Tree = {
   init: {
     heading: 'Deployments:',

@@ -20,12 +20,15 @@ interface Node {
 
 interface Program {
   tree: Tree
+  /** commands of the npm package `pilothouse` that this program lacks */
+  elsewhere?: readonly string[]
   /** Text for an error that no command expects: a bug, or a wrong setting of the server. */
   describe(error: unknown): string | Promise<string>
 }
 
 /** Runs a command line and returns the exit code. `words`: the arguments after `pilothouse`. */
-export async function run({ tree, describe }: Program, words: string[], io: Io): Promise<number> {
+export async function run(program: Program, words: string[], io: Io): Promise<number> {
+  const { tree, describe } = program
   if (words.length === 0) words = ['--help']
   if (words[0] === 'help') words = [...words.slice(1), '--help']
   // the completion scripts call this
@@ -46,7 +49,7 @@ export async function run({ tree, describe }: Program, words: string[], io: Io):
     if (error instanceof CommanderError && error.exitCode === 0) return 0 // the help or the version
     // the framework has printed the group's help
     if (error instanceof CommanderError && error.code === 'commander.help') return EXIT_CODES.usage
-    result = usageResult(error, tree, words, root) ?? failure(await describeError(error, describe))
+    result = usageResult(error, program, words, root) ?? failure(await describeError(error, describe))
   }
   // a program has no result
   return result ? show(result, words.includes('--json'), io) : 0
@@ -70,10 +73,15 @@ const describeError = (error: unknown, describe: Program['describe']) =>
   error instanceof CommandError ? error.message : describe(error)
 
 /** null: another error */
-function usageResult(error: unknown, tree: Tree, words: string[], root: CommandUnknownOpts): Result | null {
+function usageResult(
+  error: unknown,
+  { tree, elsewhere }: Program,
+  words: string[],
+  root: CommandUnknownOpts,
+): Result | null {
   if (!(error instanceof UsageError || error instanceof CommanderError)) return null
-  const moved = error instanceof CommanderError && UNKNOWN_COMMAND.includes(error.code) ? movedTo(tree, words) : null
-  const detail = moved === null ? sentence(error.message) : `This command has moved. It is now \`${moved}\`.`
+  const isUnknown = error instanceof CommanderError && UNKNOWN_COMMAND.includes(error.code)
+  const detail = (isUnknown && placeOf(tree, words, elsewhere)) || sentence(error.message)
   return {
     outcome: 'usage',
     text: `${detail}\n${usage(root, tree, words)}`,
@@ -96,6 +104,14 @@ function pathOf(tree: Tree, words: string[]): string[] {
   const [name] = words
   if (name === undefined || !Object.hasOwn(tree, name)) return []
   return [name, ...pathOf(tree[name]!.commands ?? {}, words.slice(1))]
+}
+
+/** Says where an unknown command is; null: nowhere. */
+function placeOf(tree: Tree, words: string[], elsewhere: readonly string[] = []): string | null {
+  if (elsewhere.includes(words[0]!))
+    return `'${words[0]}' is a command of the npm package pilothouse, for the server’s machine.`
+  const moved = movedTo(tree, words)
+  return moved && `This command has moved. It is now \`${moved}\`.`
 }
 
 /** Commands of the server's machine were at the top level before they became the group `server`. */

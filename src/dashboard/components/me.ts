@@ -3,6 +3,13 @@ import { createContext, useContext } from 'react'
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { actorFragment } from './actor-name.tsx'
 
+/** The roles of people, lowest first, with what each may do. */
+export const RANKED_ROLES = [
+  { value: 'viewer', label: 'viewer: reads' },
+  { value: 'deployer', label: 'deployer: creates, changes and deletes deployments' },
+  { value: 'admin', label: 'admin: everything, with keys and the values of secrets' },
+] as const
+
 export const meQuery = graphql(
   `
   query Me {

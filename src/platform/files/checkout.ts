@@ -1,4 +1,4 @@
-/** Finds the checkout, for code that runs from sources or from a build (start/build.ts). */
+/** Finds the checkout, or the installed package, for code that runs from sources or from a build (start/build.ts). */
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,9 +1,9 @@
 /** `login`: gets a key for this machine, which a person approves in the browser, and stores it as a context. */
 import os from 'node:os'
-import { text as readAll } from 'node:stream/consumers'
 import type { Client } from '../../../client/index.ts'
 import { openBrowser } from '../../terminal/browser.ts'
 import { type Call, command, type Result, UsageError } from '../../terminal/command.ts'
+import { readInput } from '../../terminal/input.ts'
 import { connect, connectionOf, seconds, withErrors } from '../frame/call.ts'
 import { checkName, readContext, saveContext } from '../frame/contexts.ts'
 import { warnIfNewer } from '../frame/server-version.ts'
@@ -28,7 +28,9 @@ Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 refused, expired or an inva
     const url = options.url ?? known?.url ?? connectionOf({}, call.env).url
     if (tenant !== undefined && key === undefined)
       throw new UsageError('--tenant needs --key. In the browser you choose the workspace.')
-    const given = key === '-' ? (await readAll(process.stdin)).trim() : key
+    if (options.quiet && key === undefined)
+      throw new UsageError('A login shows a code. Leave out --quiet, or pass --key.')
+    const given = key === '-' ? readInput('-').trim() : key
     return withErrors(async () => {
       if (given !== undefined) return store(call, { url, key: given, tenant, login: false }, name, retryFor)
       const client = connect({ url, key: undefined, tenant: undefined }, retryFor, call.say)

@@ -6,7 +6,7 @@ import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { isNotFound, type Problem, problemOf } from '../../api/problem.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { Facts } from '../../components/facts.tsx'
-import { type Me, meQuery } from '../../components/me.ts'
+import { type Me, meQuery, RANKED_ROLES } from '../../components/me.ts'
 import { QueryView } from '../../components/page.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 
@@ -62,12 +62,7 @@ const refuseMutation = graphql(`
   }
 `)
 
-const ROLES = [
-  { value: 'viewer', label: 'viewer: reads' },
-  { value: 'deployer', label: 'deployer: creates, changes and deletes deployments' },
-  { value: 'admin', label: 'admin: everything, with keys and the values of secrets' },
-] as const
-type RankedRole = (typeof ROLES)[number]['value']
+type RankedRole = (typeof RANKED_ROLES)[number]['value']
 
 const ENDED: Record<string, string> = {
   approved: 'Approved. Go back to the command line: it is signed in.',
@@ -123,7 +118,7 @@ function Question({ code, me, login: { id, name, address, status, createdAt }, o
         {end}
       </Alert>
     )
-  const own = ROLES.findIndex(({ value }) => value === me.role)
+  const own = RANKED_ROLES.findIndex(({ value }) => value === me.role)
   return (
     <Stack>
       <Text size="sm">
@@ -144,7 +139,7 @@ function Question({ code, me, login: { id, name, address, status, createdAt }, o
       <NativeSelect
         label="Role"
         description="The key ends after 30 days. You can revoke it at any time, with “pilothouse logout” or as an admin."
-        data={ROLES.slice(0, own + 1)}
+        data={RANKED_ROLES.slice(0, own + 1)}
         value={role}
         onChange={(event) => setRole(event.currentTarget.value as RankedRole)}
       />

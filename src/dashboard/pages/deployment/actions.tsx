@@ -13,6 +13,7 @@ import {
 } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { type ActionDialog, ActionMenu } from '../../components/action-menu.tsx'
+import { confirmation } from '../../components/dialog-form.tsx'
 import { interruptDialog } from '../../components/interrupt-dialog.tsx'
 import { isOpen } from '../../components/labels.ts'
 import { ButtonTo } from '../../components/links.tsx'
@@ -21,7 +22,6 @@ import { redeployDialog } from '../../components/redeploy-dialog.tsx'
 import { deleteDialog } from './delete-dialog.tsx'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 import { newestCommitDialog } from './newest-commit-dialog.tsx'
-import { restartDialog } from './restart-dialog.tsx'
 
 /** A dialog, made from the deployment as it is now. */
 export type DeploymentDialog = (now: ShownDeployment) => ActionDialog
@@ -123,3 +123,12 @@ export function Actions({ deployment, rollout, rollbackTarget, onDialog }: Actio
 function tracksBranch({ sourceRevisionConfig: { repoRef } }: TimelineRevision): boolean {
   return repoRef !== null && !repoRef.startsWith('refs/tags/') && !/^([0-9a-f]{40}|[0-9a-f]{64})$/i.test(repoRef)
 }
+
+const restartDialog = ({ id, name, activeRevision: active, serving }: ShownDeployment): ActionDialog =>
+  confirmation({
+    title: `Restart ${name}?`,
+    verb: 'Restart',
+    command: 'restartDeployment',
+    input: { deploymentId: id },
+    text: `${active ? `#${active.number} runs again` : 'It runs again'} in a new process, without a build. ${serving ? 'The present one serves until the new one is ready.' : 'Nothing answers now.'}`,
+  })

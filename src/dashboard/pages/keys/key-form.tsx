@@ -5,7 +5,7 @@ import { graphql, type VariablesOf } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
 import { useUncachedWrite } from '../../api/use-write.ts'
 import { DialogForm, useFields } from '../../components/dialog-form.tsx'
-import { useMe } from '../../components/me.ts'
+import { RANKED_ROLES, useMe } from '../../components/me.ts'
 
 const listenersQuery = graphql(`
   query ListenersForKeys {
@@ -35,9 +35,7 @@ const createKeyMutation = graphql(`
 type Role = VariablesOf<typeof createKeyMutation>['input']['role']
 
 const ROLES: { value: Role; label: string }[] = [
-  { value: 'viewer', label: 'viewer: reads' },
-  { value: 'deployer', label: 'deployer: deploys, too' },
-  { value: 'admin', label: 'admin: everything' },
+  ...RANKED_ROLES,
   { value: 'listener', label: 'listener: the work of one listener' },
   { value: 'agent', label: 'agent: the access tokens of one agent' },
   { value: 'builder', label: 'builder: builds images for the servers' },
