@@ -245,17 +245,16 @@ test('listener and builder read valid settings, and call the server of their rel
   )
 })
 
-test('policies admit the listener and builders of the release in addition to the named peers', () => {
+test('policies admit the listener, the builders and the test pod of the release in addition to the named peers', () => {
   const { spec } = one(everything, 'NetworkPolicy')
   const [{ from, ports }] = spec.ingress
   expect(ports).toEqual([{ port: 'http' }])
   const pods = from.flatMap(({ podSelector }: Any) => (podSelector ? [podSelector.matchLabels] : []))
-  const admitted = everything.filter(
-    (o) => o.kind === 'Deployment' && pods.some((s: Values) => isSelected(s, labelsOf(o))),
-  )
+  const admitted = workloads(everything).filter((o) => pods.some((s: Values) => isSelected(s, labelsOf(o))))
   expect(admitted.map(({ metadata }) => metadata.name).sort()).toEqual([
     'pilothouse-builder',
     expect.stringMatching(/^pilothouse-listener-/),
+    'pilothouse-test',
   ])
   expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
   const open = of({ ...COMBINATIONS.minimal, networkPolicy: { enabled: true } })

@@ -36,6 +36,11 @@ app.kubernetes.io/name: pilothouse-builder
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
+{{- define "pilothouse.testSelector" -}}
+app.kubernetes.io/name: pilothouse-test
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end }}
+
 {{/* Argument: a dict of `root` and `image`, the component's own reference. */}}
 {{- define "pilothouse.image" -}}
 {{- $image := .root.Values.image -}}
