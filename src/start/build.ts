@@ -57,7 +57,7 @@ async function make(): Promise<void> {
   }
 }
 
-/** Returns our input files, as paths below the checkout. */
+/** Returns our input files, as paths below the checkout. `package.json` has the version. */
 async function compile(folder: string): Promise<string[]> {
   const { metafile } = await build({
     absWorkingDir: CHECKOUT,
@@ -89,7 +89,7 @@ async function compile(folder: string): Promise<string[]> {
     ...Object.keys(metafile.inputs),
     ...supervisor.sources.map((it) => path.relative(CHECKOUT, it)),
   ])
-  return [...files].filter((file) => file.startsWith('src/'))
+  return [...files].filter((file) => file.startsWith('src/') || file === 'package.json')
 }
 
 /**

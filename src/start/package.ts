@@ -20,10 +20,13 @@ const root: {
   license: string
   description: string
   engines: object
+  /** Set by the release workflow. */
+  repository?: object
   dependencies: Record<string, string>
   optionalDependencies: object
 } = readJson('package.json')
-const common = { version: root.version, license: root.license, type: 'module', engines: root.engines }
+const { version, license, engines, repository } = root
+const common = { version, license, repository, type: 'module', engines }
 
 const destination = at('dist/packages')
 fs.mkdirSync(destination, { recursive: true })

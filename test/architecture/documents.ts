@@ -6,8 +6,9 @@ import { lengthFindings, proseFindings, type Texts } from './prose.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The README, all pages of docs, and the READMEs of folders. */
-const readPages = (): Texts => read(['README.md', ...['deploy', 'docs', 'src', 'test'].flatMap(below)], /\.md$/)
+/** The README, the change log, all pages of docs, and the READMEs of folders. */
+const readPages = (): Texts =>
+  read(['README.md', 'CHANGELOG.md', ...['.changeset', 'deploy', 'docs', 'src', 'test'].flatMap(below)], /\.md$/)
 
 /** Sources with comments. The tests of these rules are left out: their pages are made up. */
 const readCiting = (): Texts =>
