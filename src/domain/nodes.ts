@@ -30,7 +30,7 @@ export type NodeType =
   | 'AgentLink'
 
 /**
- * Unknown, foreign and malformed ids are left out. Only admins see keys; listeners need a plan that has them. One statement.
+ * Unknown, foreign and malformed ids are left out. Callers see their own keys, admins all; listeners need a plan that has them. One statement.
  * Role: viewer.
  */
 export async function identifyNodes(ctx: ReadContext, ids: readonly string[]): Promise<Map<string, NodeType>> {
@@ -55,7 +55,8 @@ export async function identifyNodes(ctx: ReadContext, ids: readonly string[]): P
       WHERE i.workspace_id = own.id AND i.removed_at IS NULL
     UNION ALL SELECT 'ApiKey', k.id FROM api_keys k JOIN requested USING (id), own
       WHERE k.organization_id = ${organization}::uuid AND (k.workspace_id = own.id OR k.workspace_id IS NULL)
-        AND ${ctx.actor.role === 'admin'}::boolean
+        AND (${ctx.actor.role === 'admin'}::boolean OR (k.approver_kind = ${ctx.actor.kind} AND k.created_by = ${ctx.actor.subject})
+          OR (${ctx.actor.kind} = 'api_key' AND k.id::text = ${ctx.actor.subject}))
     UNION ALL SELECT 'Session', s.id FROM sessions s JOIN requested USING (id), own
       WHERE s.organization_id = ${organization}::uuid AND (s.workspace_id = own.id OR s.workspace_id IS NULL) AND s.opened_at IS NOT NULL
         AND (${ctx.actor.role === 'admin'}::boolean OR (s.kind = ${ctx.actor.kind} AND s.subject = ${ctx.actor.subject}))

@@ -202,8 +202,9 @@ describe('listing keys', () => {
     }
   })
 
-  test('needs an admin', async () => {
-    await expect(keys.window(await app.context(app.keys.deployer), {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  test('shows other callers only their own key', async () => {
+    const deployer = await app.context(app.keys.deployer)
+    expect((await keys.window(deployer, {})).rows).toMatchObject([{ id: deployer.actor.subject }])
   })
 })
 
@@ -260,7 +261,7 @@ describe('revoking a key', () => {
   })
 })
 
-test('GraphQL creates, lists and revokes them, for admins', async () => {
+test('GraphQL creates, lists and revokes them', async () => {
   const create = (input: object, key = app.keys.admin) =>
     mutate(app, 'createApiKey', 'key apiKey { id prefix role organizationWide agentId }', input, { key })
   const { key, apiKey } = await create({ name: 'ci', role: 'viewer' })
@@ -277,8 +278,6 @@ test('GraphQL creates, lists and revokes them, for admins', async () => {
   expect(ofAgent.apiKey).toMatchObject({ role: 'agent', agentId: 'bot' })
 
   expect(await create({ name: 'x', role: 'admin' }, app.keys.deployer)).toMatchObject({ __typename: 'ForbiddenError' })
-  const { errors } = await app.gql(LIST, {}, { key: app.keys.deployer })
-  expect(errors?.[0].extensions.code).toBe('FORBIDDEN')
 })
 
 describe('the owner of a key', () => {

@@ -2,10 +2,19 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { uniqueName, useRestApp } from '../rest/support.ts'
+import { begunLogin, pollLogin } from '../sessions/login-steps.ts'
 import { newKey } from '../support/app.ts'
+import { agentKey, listener, listenerKey } from '../support/factories.ts'
 import { type How, overBoth } from './api.ts'
 
 const app = useRestApp()
+
+/** The key of a login that this key approved. */
+async function approvedKey(approver: string): Promise<string> {
+  const login = await begunLogin(app)
+  await app.rest('POST', `/v2/logins/${login.id}/approve`, { key: approver, body: {} })
+  return (await pollLogin(app, login)).body.key
+}
 
 const eventsOf = (subjectId: string) =>
   app.core.db.event.findMany({ where: { subjectId }, orderBy: { sequence: 'asc' } })
@@ -64,13 +73,34 @@ overBoth(app, (api) => {
     expect((await list()).map((one: { id: string }) => one.id)).not.toContain(id)
   })
 
-  test('only an admin creates, lists and revokes keys', async () => {
+  test('only an admin creates keys, and lists and revokes those of others', async () => {
     const { id } = await create()
-    for (const key of [app.keys.deployer, app.keys.viewer]) {
-      expect((await api.call('createApiKey', { name: 'ci', role: 'viewer' }, { key })).code).toBe('FORBIDDEN')
-      expect((await api.call('listApiKeys', {}, { key })).code).toBe('FORBIDDEN')
-      expect((await api.call('revokeApiKey', { api_key_id: id }, { key })).code).toBe('FORBIDDEN')
+    for (const role of ['deployer', 'viewer'] as const) {
+      const key = await newKey(app.core, { ...app.tenant, role })
+      await api.fails('createApiKey', { name: 'ci', role: 'viewer' }, 'FORBIDDEN', { key })
+      await api.fails('revokeApiKey', { api_key_id: id }, 'FORBIDDEN', { key })
+      const { api_key } = await api.get('getMe', {}, { key })
+      expect((await list({ key })).map(({ id }: { id: string }) => id)).toEqual([api_key.id])
     }
+  })
+
+  test('a deployer lists and revokes the keys of logins that it approved, and no other', async () => {
+    const how = { key: await newKey(app.core, { ...app.tenant, role: 'deployer' }) }
+    const { api_key: own } = await api.get('getMe', {}, how)
+    const [mine, another] = await Promise.all([how.key, app.keys.deployer].map((key) => approvedKey(key)))
+    const idOf = async (key: string) => (await api.get('getMe', {}, { key })).api_key.id
+    const [id, foreign] = [await idOf(mine!), await idOf(another!)]
+    expect((await list(how)).map((key: { id: string }) => key.id)).toEqual([id, own.id])
+    const nodes = await app.gql('query ($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids: [id, own.id, foreign] }, how)
+    expect(nodes.data.nodes).toEqual([{ id }, { id: own.id }, null])
+    await api.fails('revokeApiKey', { api_key_id: foreign }, 'FORBIDDEN', how)
+    await api.get('revokeApiKey', { api_key_id: id }, how)
+    expect((await list(how))[0]).toMatchObject({ id, revoked_at: expect.any(String) })
+  })
+
+  test('keys of machines list no keys', async () => {
+    for (const key of [await listenerKey(app, await listener(app)), await agentKey(app, 'bot')])
+      await api.fails('listApiKeys', {}, 'FORBIDDEN', { key })
   })
 
   test('an admin of a workspace neither creates nor revokes a key of the organization', async () => {

@@ -3,10 +3,32 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { useRestApp } from '../rest/support.ts'
 import { agentKey, listener, listenerKey } from '../support/factories.ts'
-import { overBoth } from './api.ts'
+import { overBoth, type VerbName } from './api.ts'
 
 const app = useRestApp()
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+const id = '00000000-0000-4000-8000-000000000000'
+/** Reads and writes of each kind of resource, also of the organization. */
+const OTHER_CALLS: Partial<Record<VerbName, Record<string, unknown>>> = {
+  getMe: {},
+  listDeployments: {},
+  getDeployment: { deployment_id: id },
+  listTags: {},
+  listListeners: {},
+  listApiKeys: {},
+  listOAuthProviders: {},
+  listOAuthTokens: {},
+  listConnections: { agent_id: 'bot' },
+  lookUpLogin: { code: 'BCDF-GHJK' },
+  createWorkspace: { name: 'team' },
+  createApiKey: { name: 'ci', role: 'viewer' },
+  revokeApiKey: { api_key_id: id },
+  revokeSession: { session_id: id },
+  approveLogin: { login_id: id },
+  deleteDeployment: { deployment_id: id },
+  deleteOAuthTokensOfUser: { user_id: 'ada' },
+}
 
 overBoth(app, (api) => {
   test('me is the caller with its key, role, workspace and organization, and the server’s version', async () => {
@@ -29,7 +51,6 @@ overBoth(app, (api) => {
 
   test('a credential of the organization names the workspace, and sees all workspaces', async () => {
     const key = app.keys.organization
-    await api.fails('getMe', {}, 'TENANT_REQUIRED', { key })
     for (const { workspaceId } of [app.tenant, app.sibling]) {
       const me = await api.get('getMe', {}, { key, tenant: workspaceId })
       expect(me).toMatchObject({ organization_wide: true, workspace: { id: workspaceId } })
@@ -40,6 +61,16 @@ overBoth(app, (api) => {
       expect(ids).not.toContain(app.other.workspaceId)
     }
     await api.fails('getMe', {}, 'FORBIDDEN', { key, tenant: app.other.workspaceId })
+  })
+
+  test('a credential of the organization lists workspaces without a workspace, and nothing else', async () => {
+    const how = { key: app.keys.organization }
+    const ids = (await api.get('listWorkspaces', {}, how)).map(({ id }: { id: string }) => id)
+    expect(ids).toEqual(expect.arrayContaining([app.tenant.workspaceId, app.sibling.workspaceId]))
+    expect(ids).not.toContain(app.other.workspaceId)
+    for (const [verb, input] of Object.entries(OTHER_CALLS))
+      await api.fails(verb as VerbName, input, 'TENANT_REQUIRED', how)
+    await api.fails('listWorkspaces', {}, 'FORBIDDEN', { ...how, tenant: app.other.workspaceId })
   })
 
   test('workspaces are the caller’s own, filtered by a part of the name', async () => {

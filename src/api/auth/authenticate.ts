@@ -18,13 +18,17 @@ import { readSessionHash } from './session-halves.ts'
 /**
  * Throws or rejects with UnauthenticatedError (401), RATE_LIMITED (429), ForbiddenError (403), ValidationError (malformed
  * X-Tenant-Id), or UNAVAILABLE (the JWT's issuer). `requestScope`: the request to count; without it nothing is counted.
- * Returns synchronously if the caller is cached and a slot is free, which is nearly always.
+ * `tenant`: `optional` admits a credential of the organization without a workspace; a use of `workspace` then throws
+ * ForbiddenError. Returns synchronously if the caller is cached and a slot is free, which is nearly always.
  */
 export type Authenticate = (
   headers: IncomingHttpHeaders,
   requestId: string,
   requestScope?: RequestScope,
+  tenant?: TenantNeed,
 ) => RequestContext | Promise<RequestContext>
+
+type TenantNeed = 'required' | 'optional'
 
 /** The WWW-Authenticate header of every 401 (RFC 9110, 11.6.1). */
 export const CHALLENGE = 'Bearer realm="pilothouse"'
@@ -84,6 +88,7 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     requested: RequestedTenant,
     requestId: string,
     yieldTurn: Release | undefined,
+    need: TenantNeed,
   ): RequestContext {
     if (requested.isMalformed)
       throw new ValidationError([{ loc: ['header', 'X-Tenant-Id'], msg: 'Must be a UUID.', type: 'uuid_parsing' }])
@@ -97,7 +102,7 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
           type: 'value_error',
         },
       ])
-    const workspace = selectWorkspace(identity, requested.isThere)
+    const workspace = selectWorkspace(identity, requested.isThere, need)
     // spread the core last: adding properties to such a large object is slow
     return { actor, credential, workspace, requestId, yieldTurn, client: undefined, ...core }
   }
@@ -106,23 +111,24 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     presented: PresentedCredential,
     requested: RequestedTenant,
     requestId: string,
+    need: TenantNeed,
     requestScope?: RequestScope,
   ): Promise<RequestContext> {
     const find = () => identify(presented, requested.tenantId)
-    if (!requestScope || !admission) return contextOf(await find(), requested, requestId, undefined)
+    if (!requestScope || !admission) return contextOf(await find(), requested, requestId, undefined, need)
     const identity = await admission.identify(presented.hash, requestScope, find)
-    return contextOf(identity, requested, requestId, await admission.admit(identity.actor, requestScope))
+    return contextOf(identity, requested, requestId, await admission.admit(identity.actor, requestScope), need)
   }
 
-  return (headers, requestId, requestScope) => {
+  return (headers, requestId, requestScope, need = 'required') => {
     const presented = readCredential(headers) ?? readSession(headers)
     const requested = readTenant(headers)
     const identity = requestScope && admission ? peekIdentity(presented, requested.tenantId) : null
-    if (!identity) return authenticateSlowly(presented, requested, requestId, requestScope)
+    if (!identity) return authenticateSlowly(presented, requested, requestId, need, requestScope)
     requestScope!.markAuthenticated()
     const slot = admission!.admit(identity.actor, requestScope!)
-    if (typeof slot === 'function') return contextOf(identity, requested, requestId, slot)
-    return slot.then((leave) => contextOf(identity, requested, requestId, leave))
+    if (typeof slot === 'function') return contextOf(identity, requested, requestId, slot, need)
+    return slot.then((leave) => contextOf(identity, requested, requestId, leave, need))
   }
 }
 
@@ -143,17 +149,28 @@ function readTenant(headers: IncomingHttpHeaders): RequestedTenant {
 }
 
 /** The workspace of the call. A workspace of another organization and a missing one give the same error. */
-function selectWorkspace({ actor, workspace }: Identity, requested: boolean): Tenant {
+function selectWorkspace({ actor, workspace }: Identity, requested: boolean, need: TenantNeed): Tenant {
   const own = actor.workspaceId
   if (workspace && (own === null || own === workspace.id)) return workspace
   if (own === null && !requested) {
-    throw new ForbiddenError(
-      "This API key is org-scoped and requires workspace specification. Please provide the 'X-Tenant-Id' header.",
-      'TENANT_REQUIRED',
-    )
+    if (need === 'optional') return NO_WORKSPACE
+    throw tenantRequired()
   }
   throw new ForbiddenError('The credential is not valid for this workspace.')
 }
+
+const tenantRequired = () =>
+  new ForbiddenError(
+    "This API key is org-scoped and requires workspace specification. Please provide the 'X-Tenant-Id' header.",
+    'TENANT_REQUIRED',
+  )
+
+/** Every read of a member throws, so a call that needs a workspace is refused. */
+const NO_WORKSPACE = new Proxy({} as Tenant, {
+  get() {
+    throw tenantRequired()
+  },
+})
 
 /** The request's credential. The hash is the key for look-ups and for the limits. */
 type PresentedCredential = { kind: 'key' | 'jwt' | 'session'; text: string; hash: string }

@@ -5,7 +5,7 @@ import type { Role } from '../../generated/prisma/enums.ts'
 import { hashToken, randomToken } from '../crypto/random-token.ts'
 import type { OffsetPage } from '../paging/paging.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
-import { type Actor, RANKED_ROLES, requireRole } from '../transaction/access.ts'
+import { type Actor, RANKED_ROLES } from '../transaction/access.ts'
 import type { ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
 import type { ActorRef } from '../values/event-types.ts'
@@ -88,12 +88,17 @@ export function visibleKeys(ctx: ReadContext): Prisma.ApiKeyWhereInput {
   return { organizationId, OR: [{ workspaceId: id }, { workspaceId: null }] }
 }
 
-/** Includes revoked and expired keys. Role: admin. */
+/** The key of the call itself, and the keys of logins that the caller approved. */
+export function ownKeys({ actor: { kind, subject } }: ReadContext): Prisma.ApiKeyWhereInput {
+  const approved = { approverKind: kind, createdBy: subject }
+  return kind === 'api_key' ? { OR: [{ id: subject }, approved] } : approved
+}
+
+/** Includes revoked and expired keys. Role: viewer for own keys, admin for all. */
 export const keys = resource<KeyView>({
   name: 'API key',
   table: (sql) => sql.apiKey,
-  visible: visibleKeys,
-  check: (ctx) => requireRole(ctx, 'admin'),
+  visible: (ctx) => ({ AND: [visibleKeys(ctx), ctx.actor.role === 'admin' ? {} : ownKeys(ctx)] }),
   view: { omit: WITHOUT_HASH },
 })
 

@@ -10,7 +10,7 @@ import { type ReadContext, type RequestContext, type Tx, transaction } from '../
 import { writeVerb } from '../transaction/once.ts'
 import type { ActorRef } from '../values/event-types.ts'
 import { agentId } from '../values/oauth-provider.ts'
-import { type IssuedKey, issueKey, KEY_ROLES, type KeyView, visibleKeys, WITHOUT_HASH } from './key.ts'
+import { type IssuedKey, issueKey, KEY_ROLES, type KeyView, ownKeys, visibleKeys, WITHOUT_HASH } from './key.ts'
 
 const createKeyBody = z
   .object({
@@ -148,10 +148,6 @@ export const revokeInput = z.object({ path: z.object({ api_key_id: uuid }) })
 /** NOTIFY channel for revoked keys and ended sessions. The payload is the id. */
 export const KEY_CHANNEL = 'pilothouse_keys'
 
-/** The key of the call itself, or of a login that the caller approved. */
-const isOwnKey = ({ actor }: ReadContext, { id, approverKind, createdBy }: KeyView): boolean =>
-  (actor.kind === 'api_key' && actor.subject === id) || (approverKind === actor.kind && createdBy === actor.subject)
-
 /**
  * Idempotent. Role: admin; viewer for an own key. Throws NotFoundError; ForbiddenError if a workspace credential revokes an
  * organization-wide key.
@@ -162,10 +158,10 @@ export const revokeKey = writeVerb<KeyView>(async (ctx, raw, read) => {
   const id = path.api_key_id
   let ended: string[] = []
   const row = await transaction(ctx, async (tx) => {
-    const found = await tx.sql.apiKey.findFirst({ where: { id, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH })
     // another caller learns nothing about the id
-    if (!found || !isOwnKey(ctx, found)) requireRole(ctx, 'admin')
-    if (!found) throw new NotFoundError('API key', id)
+    const may = ctx.actor.role === 'admin' || (await tx.sql.apiKey.count({ where: { id, ...ownKeys(ctx) } })) > 0
+    if (!may) requireRole(ctx, 'admin')
+    const found = await findKey(ctx, tx, id)
     refuseOrganizationWide(ctx, found, 'revoke')
     ended = await markRevoked(tx, found, eventBy(ctx))
     return read(tx, await tx.sql.apiKey.findUniqueOrThrow({ where: { id }, omit: WITHOUT_HASH }))

@@ -1,4 +1,4 @@
-/** API keys: admins list, create, change and revoke them. */
+/** API keys: admins create, change, list and revoke them; other callers list and revoke their own. */
 import { DomainError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { type KeyView, keys } from '../../../domain/keys/key.ts'
 import {
@@ -88,7 +88,7 @@ builder.queryField('apiKeys', (t) =>
     {
       type: ApiKey,
       description:
-        'The keys that can act in this workspace, newest first, revoked and expired ones included. For admins.',
+        'The keys that can act in this workspace, newest first, revoked and expired ones included. Admins see all. Other callers see the key of the call, and the keys of logins that they approved.',
       complexity: pageCost,
       resolve: (_root, args, ctx) => newestOf(keys, ctx, args),
     },

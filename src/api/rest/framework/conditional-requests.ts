@@ -46,7 +46,7 @@ const sharedRepresentations = new WeakMap<
 /** Encodes `source` once for all callers with the same rights. */
 function representShared(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
   const { organizationId, role } = ctx.actor
-  const rights = `${organizationId} ${ctx.workspace.id} ${role} ${seesValues(ctx.actor)}`
+  const rights = `${organizationId} ${role} ${seesValues(ctx.actor)}`
   const those = sharedRepresentations.get(source as object) ?? []
   const known = those.find((one) => one.schema === schema && one.rights === rights)
   if (known) return known.representation

@@ -71,6 +71,8 @@ export interface Operation<A extends Responses = Responses> {
   errors: readonly SpecialError[]
   /** passes If-Match to the verb, and can answer 412 */
   ifMatch?: boolean
+  /** a credential of the organization may omit X-Tenant-Id; default: required */
+  tenant?: 'optional'
   /** extends or ends a lease: such calls queue and are never answered 429 */
   keepsLease?: boolean
   idempotency?: KeyedOperation['idempotency']
@@ -137,7 +139,7 @@ export function toRoute(
   authenticate: Authenticate,
   { streaming, responseCache }: { streaming: StreamServices; responseCache: ResponseCache },
 ): RouteOptions {
-  const { keepsLease, stream } = declared
+  const { stream } = declared
   const { path, query, body } = declared.input.shape
   const headers = requestHeaders(declared)
   const caching = stream ? { ...CACHE_HEADERS, vary: STREAM_VARY } : CACHE_HEADERS
@@ -155,7 +157,7 @@ export function toRoute(
       ...(headers ? { headers } : {}),
       response: documentedResponses(declared, body !== undefined),
     },
-    onRequest: authenticateRequest(authenticate, keepsLease, caching),
+    onRequest: authenticateRequest(authenticate, declared, caching),
     handler: async (request, reply) => {
       if (requestsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
       const conditions = conditionsOf(declared, request.headers)
@@ -181,7 +183,7 @@ export function toRoute(
 /** An onRequest hook that authenticates the caller before the body is read and applies the limits. */
 export function authenticateRequest(
   authenticate: Authenticate,
-  keepsLease?: boolean,
+  { keepsLease, tenant }: Pick<Operation, 'keepsLease' | 'tenant'> = {},
   headers: Record<string, string> = CACHE_HEADERS,
 ) {
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
@@ -194,7 +196,7 @@ export function authenticateRequest(
       request.subject = caller.actor.subject
       done()
     }
-    const caller = authenticate(request.raw.headers, request.id, requestScope)
+    const caller = authenticate(request.raw.headers, request.id, requestScope, tenant)
     if (caller instanceof Promise) caller.then(accept, done)
     else accept(caller)
   }

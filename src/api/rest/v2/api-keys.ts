@@ -27,7 +27,8 @@ export const apiKeys: Operation[] = [
     path: '/v2/keys',
     operationId: 'listApiKeys',
     summary: 'List the API keys that can act in the workspace, newest first',
-    description: 'The list includes expired and revoked keys. Needs the role `admin`.',
+    description:
+      'The list includes expired and revoked keys. Admins see all keys. Other callers see their own: the key of the call, and the keys of logins that they approved.',
     tag,
     input: listInput,
     ...singleResponse(200, 'A page of API keys.', apiKeyList, listKeys),

@@ -24,8 +24,9 @@ export const workspaces: Operation[] = [
     operationId: 'listWorkspaces',
     summary: 'List the workspaces that the caller can act in, newest first',
     description:
-      'The workspace of the credential, or all of the organization for a credential of the whole organization. `X-Tenant-Id` selects one for a call.',
+      'The workspace of the credential, or all of the organization for a credential of the whole organization, which may omit `X-Tenant-Id` here. In other calls the header selects one.',
     tag,
+    tenant: 'optional',
     input: listInput,
     ...singleResponse(200, 'A page of workspaces.', workspaceList, listWorkspaces),
     errors: [],

@@ -1,4 +1,4 @@
-/** The API keys that can act in this workspace. */
+/** The API keys that can act in this workspace: the user's own, or all for admins. */
 import { Group, Text } from '@mantine/core'
 import { graphql, type ResultOf, readFragment } from '../../api/graphql.ts'
 import { DialogButton } from '../../components/action-menu.tsx'
@@ -35,7 +35,8 @@ const keysQuery = graphql(`
 `)
 type ApiKey = ResultOf<typeof keysQuery>['apiKeys']['nodes'][number]
 
-export function ApiKeys() {
+/** `everybodys`: the keys of all users. */
+export function ApiKeys({ everybodys }: { everybodys: boolean }) {
   const me = useMe()
   const rowOf = (apiKey: ApiKey) => {
     const { id, name, owner, prefix, secretsRead, organizationWide, agentId, createdAt, revokedAt } = apiKey
@@ -64,8 +65,8 @@ export function ApiKeys() {
   }
   return (
     <AccessList
-      title="API keys"
-      action={<CreateKey />}
+      title={everybodys ? 'API keys' : 'Your API keys'}
+      action={everybodys && <CreateKey />}
       query={keysQuery}
       rowsOf={({ apiKeys: { pageInfo, nodes } }) => ({ pageInfo, rows: nodes.map(rowOf) })}
       events={['api_key.*']}

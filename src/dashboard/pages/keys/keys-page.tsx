@@ -1,4 +1,4 @@
-/** `/w/$ws/keys`: sessions (the user's own, or all for admins) and, for admins, API keys. */
+/** `/w/$ws/keys`: API keys and sessions, the user's own, or all for admins. */
 import { Stack } from '@mantine/core'
 import { useHasRole } from '../../components/me.ts'
 import { Page } from '../../components/page.tsx'
@@ -13,11 +13,11 @@ export default function KeysPage() {
       description={
         isAdmin
           ? 'Everything that can act in this workspace: programs by keys, people by sessions.'
-          : 'Your sessions. Admins create and revoke API keys.'
+          : 'Your key, those of logins that you approved, and your sessions. Admins create keys.'
       }
     >
       <Stack gap={36}>
-        {isAdmin && <ApiKeys />}
+        <ApiKeys everybodys={isAdmin} />
         <Sessions everybodys={isAdmin} />
       </Stack>
     </Page>
