@@ -237,7 +237,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['api/graphql/**', 6_900],
   ['api/rest/**', 5_450],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_550],
-  ['client cli/**', 4_850],
+  ['client cli/**', 4_960],
   ['dashboard/pages/*', 11_900],
   ['dashboard/app dashboard/api dashboard/components/**', 4_100],
   ['app/** start .', 2_750],

@@ -392,8 +392,8 @@ test('an organization’s key names its workspace', async () => {
   const how = { ...env, CONTROL_PLANE_API_KEY: app.keys.organization }
   expect(await command(['status', 'nobody'], how)).toMatchObject({ code: 3 })
   for (const [args, more] of [
-    [['--tenant', app.tenant.workspaceId], {}],
-    [[], { PILOTHOUSE_TENANT_ID: app.tenant.workspaceId }],
+    [['--workspace', app.tenant.workspaceId], {}],
+    [[], { PILOTHOUSE_WORKSPACE_ID: app.tenant.workspaceId }],
   ] as const)
     expect(await command(['status', 'nobody', ...args], { ...how, ...more })).toMatchObject({
       code: 1,

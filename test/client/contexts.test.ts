@@ -41,10 +41,10 @@ describe('A context', () => {
 
   test('is added from the environment, chosen and removed; only this user can read it', async () => {
     const first = { ...env, PILOTHOUSE_URL: app.url, CONTROL_PLANE_API_KEY: app.keys.viewer }
-    const made = await command(['context', 'add', 'here', '--tenant', app.tenant.workspaceId, '--json'], first)
+    const made = await command(['context', 'add', 'here', '--workspace', app.tenant.workspaceId, '--json'], first)
     expect(JSON.parse(made.out)).toMatchObject({ outcome: 'done', name: 'here', tenant_id: app.tenant.workspaceId })
     // another workspace of the same server keeps the key
-    expect(await command(['context', 'add', 'there', '--tenant', app.sibling.workspaceId], env)).toMatchObject({
+    expect(await command(['context', 'add', 'there', '--workspace', app.sibling.workspaceId], env)).toMatchObject({
       code: 0,
     })
     expect(readContext(env, 'there')).toEqual({ ...here(), tenant: app.sibling.workspaceId })
@@ -129,7 +129,7 @@ describe('A command uses', () => {
     [
       'the environment rather than the context',
       {},
-      { PILOTHOUSE_URL: 'https://three.example', CONTROL_PLANE_API_KEY: 'own', PILOTHOUSE_TENANT_ID: 't' },
+      { PILOTHOUSE_URL: 'https://three.example', CONTROL_PLANE_API_KEY: 'own', PILOTHOUSE_WORKSPACE_ID: 't' },
       { url: 'https://three.example', key: 'own', tenant: 't' },
     ],
     [
@@ -140,8 +140,8 @@ describe('A command uses', () => {
     ],
     [
       'options rather than the environment',
-      { url: 'https://four.example', tenant: 'x' },
-      { PILOTHOUSE_URL: 'https://three.example', CONTROL_PLANE_API_KEY: 'own', PILOTHOUSE_TENANT_ID: 't' },
+      { url: 'https://four.example', workspace: 'x' },
+      { PILOTHOUSE_URL: 'https://three.example', CONTROL_PLANE_API_KEY: 'own', PILOTHOUSE_WORKSPACE_ID: 't' },
       { url: 'https://four.example', key: 'own', tenant: 'x' },
     ],
     ['no key of a context for another server', { url: 'https://four.example' }, {}, { url: 'https://four.example' }],

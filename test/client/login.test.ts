@@ -118,14 +118,31 @@ test('a CI job stores a key without a browser, and logout does not revoke it', a
 
 test.each([
   ['a key that no server knows', ['--key', 'nonsense'], 3],
-  ['an organization-wide key without its workspace', ['--key', 'ORGANIZATION'], 3],
-  ['a workspace without a key', ['--tenant', '11111111-1111-1111-1111-111111111111'], 2],
+  ['an organization-wide key without its workspace', ['--key', 'ORGANIZATION'], 2],
+  ['an organization-wide key with an unknown workspace', ['--key', 'ORGANIZATION', '--workspace', 'nowhere'], 2],
+  ['a workspace without a key', ['--workspace', '11111111-1111-1111-1111-111111111111'], 2],
   ['a name that the server refuses', ['--name', 'a\nb'], 2],
   ['a name that leaves the folder', ['--context', '../x'], 2],
 ])('%s is refused, and nothing is stored', async (_, words, code) => {
   const given = words.map((word) => (word === 'ORGANIZATION' ? app.keys.organization : word))
   expect(await command(['login', '--url', app.url, ...given], env)).toMatchObject({ code, out: '' })
   expect(contextNames(env)).toEqual([])
+})
+
+test('a person chooses the workspace of an organization-wide key, by name or id', async () => {
+  const key = app.keys.organization
+  const { body } = await app.rest('GET', '/v2/workspaces', { key })
+  const { id, name } = body.resources.find((one: { id: string }) => one.id === app.sibling.workspaceId)
+  const words = ['login', '--url', app.url, '--key', key]
+  const refused = await command(words, env)
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(`  ${id}  ${name}\n`) })
+  for (const answer of [name, id]) {
+    const asked = await command(words, env, undefined, { ask: async () => answer })
+    expect(asked).toMatchObject({ code: 0, out: expect.stringContaining(`in the workspace ${name}.`) })
+    expect(await command([...words, '--workspace', answer], env)).toMatchObject({ code: 0, out: asked.out })
+    expect(readContext(env, currentName(env)!)).toMatchObject({ tenant: id })
+  }
+  expect(await command(['whoami'], env)).toMatchObject({ code: 0, out: expect.stringContaining(name) })
 })
 
 test('a server that does not answer is exit code 7', async () => {

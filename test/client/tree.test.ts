@@ -1,6 +1,6 @@
 /** Rules that every command keeps, for the whole tree: help, examples, exit codes, the document of --json. */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -143,12 +143,6 @@ test('a group without a command exits with 2 and shows its help', async () => {
     out: '',
     err: expect.stringMatching(/^Usage: pilothouse context/),
   })
-})
-
-test('the tree of remote commands is the tree of files', () => {
-  const files = readdirSync(path.join(ROOT, 'src/cli/remote/commands')).map((name) => name.replace(/\.ts$/, ''))
-  const { complete: _, ...commands } = REMOTE_COMMANDS
-  expect(Object.keys(commands).sort()).toEqual(files.sort())
 })
 
 describe('The TAB key', () => {

@@ -51,7 +51,8 @@ describe('keys', () => {
     expect((await create('owner')).code).toBe(2)
     expect((await create('listener')).code).toBe(2)
     expect((await create('viewer', app.keys.deployer)).code).toBe(3)
-    expect((await command(['keys', 'list'], as(app.keys.viewer))).code).toBe(3)
+    const own = JSON.parse((await command(['keys', 'list', '--json'], as(app.keys.viewer))).out)
+    expect(own.keys).toMatchObject([{ role: 'viewer' }])
     const { id } = (await app.rest('GET', '/v2/me', { key: app.other.keys.viewer })).body.api_key
     expect((await command(['keys', 'revoke', id, '--yes'], env)).code).toBe(1)
     expect(await statusOf(app.other.keys.viewer)).toBe(200)

@@ -1,4 +1,4 @@
-/** The tree of commands that work over the network. Its names are those of the files in `commands`. */
+/** The tree of commands that work over the network. */
 import type { Tree } from '../terminal/run.ts'
 
 /** Commands of the npm package `pilothouse` alone (../tree.ts). */
@@ -18,7 +18,7 @@ export const REMOTE_COMMANDS: Tree = {
   status: {
     heading: 'Deployments:',
     summary: 'show a deployment and its newest revisions',
-    load: async () => (await import('./commands/status.ts')).status,
+    load: async () => (await import('./commands/deployments.ts')).status,
   },
   logs: {
     heading: 'Deployments:',
@@ -28,42 +28,42 @@ export const REMOTE_COMMANDS: Tree = {
   wait: {
     heading: 'Deployments:',
     summary: 'wait until a deployment’s newest rollout has ended',
-    load: async () => (await import('./commands/wait.ts')).wait,
+    load: async () => (await import('./commands/rollouts.ts')).wait,
   },
   rollback: {
     heading: 'Deployments:',
     summary: 'redeploy the revision that served before the current one',
-    load: async () => (await import('./commands/rollback.ts')).rollback,
+    load: async () => (await import('./commands/rollouts.ts')).rollback,
   },
   restart: {
     heading: 'Deployments:',
     summary: 'run the current revision again in new processes, without a rollout',
-    load: async () => (await import('./commands/restart.ts')).restart,
+    load: async () => (await import('./commands/rollouts.ts')).restart,
   },
   list: {
     heading: 'Deployments:',
     summary: 'list the deployments of the workspace',
-    load: async () => (await import('./commands/list.ts')).list,
+    load: async () => (await import('./commands/deployments.ts')).list,
   },
   open: {
     heading: 'Deployments:',
     summary: 'open a deployment’s address in the browser',
-    load: async () => (await import('./commands/open.ts')).open,
+    load: async () => (await import('./commands/deployments.ts')).open,
   },
   revisions: {
     heading: 'Deployments:',
     summary: 'list a deployment’s revisions',
-    load: async () => (await import('./commands/revisions.ts')).revisions,
+    load: async () => (await import('./commands/deployments.ts')).revisions,
   },
   redeploy: {
     heading: 'Deployments:',
     summary: 'roll a revision out again',
-    load: async () => (await import('./commands/redeploy.ts')).redeploy,
+    load: async () => (await import('./commands/rollouts.ts')).redeploy,
   },
   interrupt: {
     heading: 'Deployments:',
     summary: 'end an open rollout',
-    load: async () => (await import('./commands/interrupt.ts')).interrupt,
+    load: async () => (await import('./commands/rollouts.ts')).interrupt,
   },
   scale: {
     heading: 'Deployments:',
@@ -92,7 +92,7 @@ export const REMOTE_COMMANDS: Tree = {
   delete: {
     heading: 'Deployments:',
     summary: 'delete a deployment',
-    load: async () => (await import('./commands/delete.ts')).remove,
+    load: async () => (await import('./commands/deployments.ts')).remove,
   },
   events: {
     heading: 'Workspace:',
@@ -147,7 +147,7 @@ export const REMOTE_COMMANDS: Tree = {
   whoami: {
     heading: 'Command line:',
     summary: 'show the server, the key and its rights',
-    load: async () => (await import('./commands/whoami.ts')).whoami,
+    load: async () => (await import('./commands/me.ts')).whoami,
   },
   context: {
     heading: 'Command line:',
@@ -171,7 +171,7 @@ export const REMOTE_COMMANDS: Tree = {
   version: {
     heading: 'Command line:',
     summary: 'print the versions of the command line and of the server',
-    load: async () => (await import('./commands/version.ts')).version,
+    load: async () => (await import('./commands/me.ts')).version,
   },
   complete: {
     heading: 'Command line:',

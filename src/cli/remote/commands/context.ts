@@ -42,14 +42,14 @@ export const use = command({
 export const add = command({
   examples: [
     'context add prod --url https://control.example.com',
-    'context add staging --tenant 0198c5b4-7a52-7cc1-b7a3-6f0d52a4cbf1',
+    'context add staging --workspace 0198c5b4-7a52-7cc1-b7a3-6f0d52a4cbf1',
   ],
   details: 'The key comes from CONTROL_PLANE_API_KEY, otherwise from the current context of the same server.',
   define: (command) =>
     command
       .argument('<name>', 'a name for it')
       .option('--url <url>', 'the server; by default that of the current context')
-      .option('--tenant <id>', 'the workspace, for an organization-wide key'),
+      .option('--workspace <id>', 'the workspace, for an organization-wide key'),
   async work({ env, say }, [name], options) {
     checkName(name)
     if (contextNames(env).includes(name)) throw new UsageError(`There is a context ${name} already. Remove it first.`)

@@ -1,14 +1,15 @@
-/** `keys list|create|revoke`: the API keys of the workspace, for admins. */
+/** `keys list|create|revoke`: the API keys of the workspace. */
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import type { components } from '../../../client/index.ts'
 import { CommandError, formatTable } from '../../terminal/command.ts'
-import { remoteCommand } from '../frame/call.ts'
+import { EXIT_HELP, remoteCommand } from '../frame/call.ts'
 import { addLimitOption, readPages } from '../frame/pages.ts'
 
 type ApiKey = components['schemas']['ApiKey']
 
 export const list = remoteCommand({
   examples: ['keys list', 'keys list --json'],
+  details: `Admins see all keys. Others see their own: the key of the call, and the keys of logins that they approved.\n${EXIT_HELP}`,
   define: (command) => addLimitOption(command),
   async work({ client }, _, { limit }) {
     const found = await readPages(limit, (query) => client.api.GET('/v2/keys', { params: { query } }))

@@ -1,11 +1,12 @@
 /** `login`: gets a key for this machine, which a person approves in the browser, and stores it as a context. */
 import os from 'node:os'
-import type { Client } from '../../../client/index.ts'
+import { type Client, PilothouseError } from '../../../client/index.ts'
 import { openBrowser } from '../../terminal/browser.ts'
 import { type Call, command, type Result, UsageError } from '../../terminal/command.ts'
 import { readInput } from '../../terminal/input.ts'
 import { connect, connectionOf, seconds, withErrors } from '../frame/call.ts'
 import { checkName, readContext, saveContext } from '../frame/contexts.ts'
+import { readPages } from '../frame/pages.ts'
 import { warnIfNewer } from '../frame/server-version.ts'
 
 export const login = command({
@@ -19,20 +20,24 @@ Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 refused, expired or an inva
       .option('--context <name>', 'the name to store it by; by default host and port of the server')
       .option('--name <name>', 'the name of this machine; by default its host name')
       .option('--key <key>', 'store this API key, without a browser; - reads it from stdin')
-      .option('--tenant <id>', 'with --key: the workspace, for an organization-wide key')
+      .option('--workspace <name>', 'with --key: the workspace, by name or id, for an organization-wide key')
       .option('--no-browser', 'only print the address')
       .option('--retry-for <seconds>', 'how long to retry while the server does not answer', seconds, 60),
-  async work(call, _, { context: name, key, tenant, browser, retryFor, ...options }) {
+  async work(call, _, { context: name, key, workspace, browser, retryFor, ...options }) {
     call.leaveOnSignals()
     const known = name === undefined ? null : readContext(call.env, checkName(name))
     const url = options.url ?? known?.url ?? connectionOf({}, call.env).url
-    if (tenant !== undefined && key === undefined)
-      throw new UsageError('--tenant needs --key. In the browser you choose the workspace.')
+    if (workspace !== undefined && key === undefined)
+      throw new UsageError('--workspace needs --key. In the browser you choose the workspace.')
     if (options.quiet && key === undefined)
       throw new UsageError('A login shows a code. Leave out --quiet, or pass --key.')
     const given = key === '-' ? readInput('-').trim() : key
     return withErrors(async () => {
-      if (given !== undefined) return store(call, { url, key: given, tenant, login: false }, name, retryFor)
+      if (given !== undefined) {
+        const client = connect({ url, key: given, tenant: undefined }, retryFor, call.say)
+        const tenant = await workspaceOf(call, client, workspace)
+        return store(call, { url, key: given, tenant, login: false }, name, retryFor)
+      }
       const client = connect({ url, key: undefined, tenant: undefined }, retryFor, call.say)
       const outcome = await approvedKey(call, client, options.name ?? os.hostname(), browser)
       if ('text' in outcome) return outcome
@@ -67,6 +72,38 @@ async function approvedKey(
     const text =
       status === 'refused' ? 'The login was refused.' : 'The login has expired: it was not approved within ten minutes.'
     return { outcome: 'credentials', text, json: { error: { code: `LOGIN_${status.toUpperCase()}`, detail: text } } }
+  }
+}
+
+const MAX_WORKSPACES = 1000
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/**
+ * The id of the workspace for an organization-wide key: the given one, the only one, or the one that the person chooses.
+ * Undefined: the key has its own. Throws UsageError.
+ */
+async function workspaceOf(call: Call, { api }: Client, given: string | undefined): Promise<string | undefined> {
+  if (given === undefined ? await hasWorkspace(api) : UUID.test(given)) return given
+  const all = await readPages(MAX_WORKSPACES, (query) => api.GET('/v2/workspaces', { params: { query } }))
+  const list = all.map(({ id, name }) => `  ${id}  ${name}`).join('\n')
+  if (given === undefined && all.length === 1) return all[0]!.id
+  if (given === undefined && !call.interactive)
+    throw new UsageError(`The key is valid in several workspaces. Choose one with --workspace:\n${list}`)
+  if (given === undefined) call.say(`The key is valid in these workspaces:\n${list}`)
+  const chosen = given ?? (await call.ask('Which one, by name or id?'))
+  const found = all.find(({ id, name }) => name === chosen || id === chosen.toLowerCase())
+  if (found) return found.id
+  throw new UsageError(`There is no workspace ${chosen}. The key is valid in:\n${list}`)
+}
+
+/** False: the key is organization-wide. */
+async function hasWorkspace(api: Client['api']): Promise<boolean> {
+  try {
+    await api.GET('/v2/me')
+    return true
+  } catch (error) {
+    if (error instanceof PilothouseError && error.code === 'TENANT_REQUIRED') return false
+    throw error
   }
 }
 

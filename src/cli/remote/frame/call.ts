@@ -20,7 +20,7 @@ export interface RemoteCall extends Call {
 type ConnectionOptions = {
   context?: string
   url?: string
-  tenant?: string
+  workspace?: string
   retryFor: number
 }
 
@@ -38,7 +38,7 @@ export function remoteCommand<A extends unknown[], O extends OptionValues>(spec:
         .optionsGroup('Options of every command over the network:')
         .option('--context <name>', 'the server and key of this context; see `pilothouse context --help`')
         .option('--url <url>', `the server; or PILOTHOUSE_URL; default ${DEFAULT_URL}`)
-        .option('--tenant <id>', 'the workspace, for an organization-wide key; or PILOTHOUSE_TENANT_ID')
+        .option('--workspace <id>', 'the workspace, for an organization-wide key; or PILOTHOUSE_WORKSPACE_ID')
         .option('--retry-for <seconds>', 'how long to retry while the server does not answer', seconds, 60) as Command<
         A,
         O & ConnectionOptions
@@ -81,7 +81,7 @@ export function connectionOf(options: Partial<ConnectionOptions>, env: Call['env
   const ownKey = options.context === undefined ? env.CONTROL_PLANE_API_KEY?.trim() || undefined : undefined
   const key = ownKey ?? (applies ? context.key : undefined)
   const ownTenant =
-    options.tenant ?? (options.context === undefined ? env.PILOTHOUSE_TENANT_ID || undefined : undefined)
+    options.workspace ?? (options.context === undefined ? env.PILOTHOUSE_WORKSPACE_ID || undefined : undefined)
   // the workspace belongs to the context's key
   return { url, key, tenant: ownTenant ?? (applies && ownKey === undefined ? context.tenant : undefined) }
 }
@@ -111,7 +111,7 @@ export function connect({ url, key, tenant }: Connection, retryFor: number, say:
       error.message
         .replace('baseUrl', 'PILOTHOUSE_URL')
         .replace('apiKey', 'CONTROL_PLANE_API_KEY')
-        .replace('tenantId', '--tenant'),
+        .replace('tenantId', '--workspace'),
     )
   }
 }
@@ -160,10 +160,14 @@ function resultOfError(error: unknown): Result {
     return { outcome: 'unreachable', text: error.message, json }
   }
   if (!(error instanceof PilothouseError)) throw error
-  const { status, code, detail, requestId } = error
+  const { status, code, requestId } = error
+  const detail = code === 'TENANT_REQUIRED' ? WORKSPACE_REQUIRED : error.detail
   const text = requestId === null ? detail : `${detail}\n(${code}, request ${requestId})`
   return { outcome: outcomeOf(error), text, json: { error: { code, status, detail, request_id: requestId } } }
 }
+
+const WORKSPACE_REQUIRED =
+  'The key is valid in several workspaces. Choose one with --workspace ID. To list them: pilothouse api GET /v2/workspaces'
 
 class NoCredentialError extends Error {}
 

@@ -1,0 +1,126 @@
+/** A deployment as it is: `list`, `status`, `revisions`, `open`, and its end, `delete`. */
+import type { Revision } from '../../../client/index.ts'
+import { openBrowser } from '../../terminal/browser.ts'
+import { CommandError, formatTable } from '../../terminal/command.ts'
+import { remoteCommand } from '../frame/call.ts'
+import { addLimitOption, readPages } from '../frame/pages.ts'
+
+export const list = remoteCommand({
+  examples: ['list', 'list --name support --status READY', 'list --json'],
+  define: (command) =>
+    addLimitOption(
+      command
+        .option('--name <part>', 'only names that contain this; case is ignored')
+        .option('--status <status>', 'only this status, for example READY'),
+    ),
+  async work({ client }, _, { name: name_contains, status, limit }) {
+    const filter = { name_contains, status: status?.toUpperCase() as 'READY' | undefined }
+    const found = await readPages(limit, (page) =>
+      client.api.GET('/v2/deployments', { params: { query: { ...filter, ...page } } }),
+    )
+    const rows = found.map(({ name, status, serving, url, id }) => [
+      name,
+      status,
+      serving ? 'yes' : 'no',
+      url ?? '-',
+      id,
+    ])
+    return {
+      outcome: 'done',
+      json: { deployments: found.map((it) => ({ ...it, secrets: it.secrets.map((secret) => secret.name) })) },
+      text: rows.length === 0 ? '' : formatTable([['NAME', 'STATUS', 'SERVING', 'URL', 'ID'], ...rows]),
+    }
+  },
+})
+
+export const status = remoteCommand({
+  examples: ['status my-agent', 'status my-agent --json'],
+  define: (command) => command.argument('<name>', 'the deployment, by name or id'),
+  async work({ client }, [nameOrId]) {
+    const deployment = await client.find(nameOrId)
+    const params = { path: { deployment_id: deployment.id }, query: { limit: 5 } }
+    const { data } = await client.api.GET('/v2/deployments/{deployment_id}/revisions', { params })
+    const revisions = data!.resources
+    const { id, name, serving, status_message, url, active_revision_id } = deployment
+    const lines = [
+      `${name}  ${id}`,
+      `  ${deployment.status}, ${serving ? 'serving' : 'not serving'}${status_message === null ? '' : `: ${status_message}`}`,
+      ...(url === null ? [] : [`  ${url}`]),
+      ...revisions.map(
+        (revision) =>
+          `  ${revision.id}  ${revision.status.padEnd(15)} ${revision.created_at}${revision.id === active_revision_id ? '  active' : ''}`,
+      ),
+    ]
+    return {
+      outcome: 'done',
+      json: { deployment: { ...deployment, secrets: deployment.secrets.map((s) => s.name) }, revisions },
+      text: lines.join('\n'),
+    }
+  },
+})
+
+export const revisions = remoteCommand({
+  examples: ['revisions my-agent', 'revisions my-agent --limit 5 --json'],
+  define: (command) => addLimitOption(command.argument('<name>', 'the deployment, by name or id')),
+  async work({ client }, [nameOrId], { limit }) {
+    const { id, active_revision_id } = await client.find(nameOrId)
+    const path = { deployment_id: id }
+    const found = await readPages(limit, (query) =>
+      client.api.GET('/v2/deployments/{deployment_id}/revisions', { params: { path, query } }),
+    )
+    const rows = found.map((revision) => [
+      String(revision.number),
+      revision.id === active_revision_id ? `${revision.status} (active)` : revision.status,
+      sourceOf(revision),
+      revision.created_by?.name ?? '-',
+      revision.created_at,
+      revision.id,
+    ])
+    return {
+      outcome: 'done',
+      json: { deployment_id: id, active_revision_id, revisions: found },
+      text: formatTable([['NO', 'STATUS', 'SOURCE', 'BY', 'CREATED', 'ID'], ...rows]),
+    }
+  },
+})
+
+/** The image, or the commit with its branch. */
+function sourceOf({ source_revision_config: { image_uri, repo_ref, repo_commit_sha } }: Revision): string {
+  if (image_uri != null) return image_uri
+  return [repo_commit_sha?.slice(0, 8), repo_ref].filter((part) => part != null).join(' ') || '-'
+}
+
+export const open = remoteCommand({
+  examples: ['open my-agent', 'curl "$(pilothouse open my-agent)/ok"'],
+  details: `Prints the address. On a terminal it also opens the browser: that of BROWSER, otherwise of the desktop.
+Exit codes: 0 done, 1 the deployment has no address, 2 invalid arguments, 3 invalid credential, 7 server unreachable.`,
+  define: (command) => command.argument('<name>', 'the deployment, by name or id'),
+  async work({ client, env, interactive, json }, [nameOrId]) {
+    const { id, name, url, why_not_live } = await client.find(nameOrId)
+    if (url === null) throw new CommandError(`${name} has no address. ${why_not_live ?? ''}`.trim())
+    if (interactive && !json) openBrowser(url, env)
+    return { outcome: 'done', json: { deployment_id: id, name, url }, text: url }
+  },
+})
+
+export const remove = remoteCommand({
+  examples: ['delete my-agent', 'delete my-agent --yes'],
+  define: (command) =>
+    command
+      .argument('<name>', 'the deployment, by name or id')
+      .option('-y, --yes', 'don’t ask')
+      .option('--force', 'an admin gives up resources that can’t be torn down', false),
+  async work({ client, confirm }, [nameOrId], { yes, force }) {
+    const { id, name, url, serving } = await client.find(nameOrId)
+    const state = serving && url !== null ? `, which serves at ${url}` : ''
+    await confirm(`Delete the deployment ${name}${state}, with its revisions and secrets?`, yes)
+    await client.api.DELETE('/v2/deployments/{deployment_id}', {
+      params: { path: { deployment_id: id }, query: { force } },
+    })
+    return {
+      outcome: 'done',
+      json: { deployment_id: id, name },
+      text: `Deleted ${name}. It is torn down now; its name is free.`,
+    }
+  },
+})
