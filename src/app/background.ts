@@ -2,7 +2,7 @@
 import os from 'node:os'
 import type { Logger } from 'pino'
 import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
-import { supervisorProgram } from '../dataplane/process/machine/supervisor-program.ts'
+import { programFile } from '../dataplane/process/machine/programs.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../dataplane/process/runtime.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import { startWorker, withTimeLimits } from '../dataplane/worker/worker.ts'
@@ -200,7 +200,7 @@ async function processRuntime(
   const installation = await installationId(core)
   try {
     // bundled now: when the first agent starts, the checkout may be gone or upgraded
-    await supervisorProgram(config.DATA_DIR)
+    await Promise.all([programFile(config.DATA_DIR, 'supervisor'), programFile(config.DATA_DIR, 'door')])
     return createProcessRuntime({
       dataDir: config.DATA_DIR,
       gitDirectory: config.GIT_DIRECTORY,

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec'
 import { build, type PluginBuild } from 'esbuild'
-import { bundleProgram, SUPERVISOR_ENTRY } from '../dataplane/process/machine/supervisor-bundle.ts'
+import { bundleProgram, PROGRAM_ENTRIES } from '../dataplane/process/machine/bundle.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
 import { compilerFiles } from '../platform/postgres/prisma-compiler.ts'
 import { buildDashboard, dashboardSources } from './dashboard.ts'
@@ -83,12 +83,12 @@ async function compile(folder: string): Promise<string[]> {
     else finish(path.join(folder, name))
   }
   for (const [name, file] of Object.entries(compilerFiles())) fs.copyFileSync(file, path.join(folder, name))
-  const supervisor = bundleProgram(SUPERVISOR_ENTRY)
-  fs.writeFileSync(path.join(folder, 'supervisor.mjs'), supervisor.text)
-  const files = new Set([
-    ...Object.keys(metafile.inputs),
-    ...supervisor.sources.map((it) => path.relative(CHECKOUT, it)),
-  ])
+  const files = new Set(Object.keys(metafile.inputs))
+  for (const [name, entry] of Object.entries(PROGRAM_ENTRIES)) {
+    const { text, sources } = bundleProgram(entry)
+    fs.writeFileSync(path.join(folder, `${name}.mjs`), text)
+    for (const source of sources) files.add(path.relative(CHECKOUT, source))
+  }
   return [...files].filter((file) => file.startsWith('src/') || file === 'package.json')
 }
 

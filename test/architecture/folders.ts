@@ -98,18 +98,19 @@ export const FOLDERS: readonly Row[] = [
   // builds images with this machine's container engine, for both runtimes
   ['dataplane/builder/dockerfile', 'dataplane/build/plan dataplane/output'],
   ['dataplane/builder', `${PROCESSES} dataplane/builder/dockerfile`],
+  // the keepers' and servers' side of the door
+  ['dataplane/process/door', PROCESSES],
   ['dataplane/process/machine', PROCESSES],
   ['dataplane/process/artifacts', PROCESSES],
   // a separate program, bundled into one file: it serves agents while no server runs
   ['dataplane/process/supervisor', PROCESSES],
-  [
-    'dataplane/process/supervisor/network dataplane/process/supervisor/output',
-    `${PROCESSES} dataplane/process/supervisor platform/http/upgradable.ts`,
-  ],
+  ['dataplane/process/supervisor/output', `${PROCESSES} dataplane/process/supervisor`],
   ['dataplane/process/supervisor/agent', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/process/supervisor/keeper', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/process/supervisor-client', `${PROCESSES} dataplane/process/supervisor/output`],
   ['dataplane/process', PROCESSES],
+  // a separate program, bundled into one file: it listens on the addresses of all deployments
+  ['door', 'dataplane/process/door dataplane/process/processes platform/async platform/http/upgradable.ts'],
   ['dataplane/kubernetes/objects', CLUSTERS],
   ['dataplane/kubernetes/api-server dataplane/kubernetes/render', CLUSTERS],
   ['dataplane/kubernetes/informers', CLUSTERS],
@@ -231,7 +232,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_200],
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
-  ['dataplane/process/**', 9_200],
+  ['dataplane/process/** door', 9_750],
   ['dataplane/kubernetes/**', 6_250],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_900],

@@ -117,18 +117,21 @@ test('a server that froze during a deploy and wakes after another one completed 
   expect(report.agents.map(({ greeting }) => greeting)).toEqual(['two', 'three'])
 })
 
-describe.skipIf(process.platform !== 'linux')('after a kill of the supervisor’s', () => {
-  test.each(['keeper', 'network'] as const)('%s process, the agent answers again', async (which) => {
+describe.skipIf(process.platform !== 'linux')('after a kill of', () => {
+  test.each([
+    ['the supervisor', 'keepers'],
+    ['the door', 'doors'],
+  ] as const)('%s, the agent answers again', async (_, which) => {
     await holding()
-    const [processes] = supervisorsOf(place.dataDir)
-    process.kill(processes![which], 'SIGKILL')
+    const [killed] = supervisorsOf(place.dataDir)[which]
+    process.kill(killed!, 'SIGKILL')
     const answers = () =>
       fetch(agent.url).then(
         ({ ok }) => ok,
         () => false,
       )
-    // for a moment there is no supervisor, and the remains of the killed one still answer
-    const another = () => ![undefined, processes![which]].includes(supervisorsOf(place.dataDir)[0]?.[which])
+    // for a moment there is none, and the remains of the killed one still answer
+    const another = () => ![undefined, killed].includes(supervisorsOf(place.dataDir)[which][0])
     await found(async () => another() && (await answers()))
     const report = await inUse(agent, async () => {})
     expect(report).toMatchObject(noFailure)

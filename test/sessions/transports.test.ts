@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { AppProxy } from '../../src/dataplane/process/supervisor/network/proxy.ts'
+import { AppProxy } from '../../src/door/proxy.ts'
 import { newKey, useApp } from '../support/app.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Browser, signIn } from './support.ts'
@@ -151,7 +151,7 @@ describe('an agent', () => {
     agent.listen(0, '127.0.0.1')
     await once(agent, 'listening')
     port = await freePort()
-    await proxy.listen(port, '127.0.0.1')
+    await proxy.listen({ port, host: '127.0.0.1' })
     proxy.setUpstream({ id: 'one', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
   })
   afterAll(async () => {

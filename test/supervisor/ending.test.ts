@@ -34,40 +34,27 @@ test('exactly one of several keepers that start concurrently keeps running, also
   }
 })
 
-test('a killed network process is replaced, and the agent keeps running', async () => {
-  const supervised = await place()
-  const keeper = await supervised.start()
-  const server = await supervised.connect()
-  const url = await serve(supervised, server, planOf(supervised, 'one'))
-  const pid = await get(`${url}/pid`)
-  for (let kills = 0; kills < 2; kills++) {
-    const network = childrenOf(keeper.pid!).find((child) => String(child) !== pid)
-    process.kill(network!, 'SIGKILL')
-    await gone(network)
-    await expect.poll(() => get(`${url}/pid`).catch(() => '')).toBe(pid)
-  }
-})
-
 test('a supervisor whose Node was uninstalled uses the Node of the next server', async () => {
   const supervised = await place()
   const folder = path.join(path.dirname(supervised.config.folder), 'old')
   fs.mkdirSync(folder)
   const old = path.join(folder, 'node')
   fs.copyFileSync(process.execPath, old, fs.constants.COPYFILE_FICLONE)
-  const keeper = await supervised.start(old)
+  supervised.config.door.node = old
+  await supervised.start(old)
   const plan = planOf(supervised, 'one')
   const withNode = (bin: string) => ({ ...plan, env: { ...plan.env, PATH: `${bin}:/usr/bin:/bin` } })
   const url = await serve(supervised, await supervised.connect('1'), withNode(folder))
   const pid = await get(`${url}/pid`)
-  const network = () => childrenOf(keeper.pid!).find((child) => String(child) !== pid)!
   fs.rmSync(folder, { recursive: true })
-  // the keeper can't restart it until a server sends another path of Node
-  process.kill(network(), 'SIGKILL')
-  await expect.poll(() => fs.existsSync(path.join(supervised.config.folder, 'keeper.log'))).toBe(true)
+  // the keeper can't start another door until a server sends another path of Node
+  process.kill(supervised.doorPid()!, 'SIGKILL')
+  await expect.poll(() => get(url).catch(() => 'away')).toBe('away')
 
   const server = await supervised.connect('2')
   const { execPath: node } = process
-  await server.ask({ verb: 'open', port: supervised.port, bindAddress: '127.0.0.1', node })
+  const door = { ...supervised.config.door, node }
+  await server.ask({ verb: 'open', port: supervised.port, bindAddress: '127.0.0.1', door })
   await server.ask({ verb: 'run', plan: withNode(path.dirname(node)) })
   await expect.poll(() => get(`${url}/pid`).catch(() => '')).toBe(pid)
   await get(`${url}/crash`).catch(() => undefined)
@@ -124,21 +111,6 @@ test('a supervisor ends with its agent when its folder is gone or no server conn
   expect(pids.map(alive)).toEqual([false, false])
 })
 
-test.skipIf(needsRoot('a separate account for the network process'))(
-  'the network process has no root privileges',
-  async () => {
-    const supervised = await place({ networkAccount: { uid: 65_534, gid: 65_534 } })
-    const keeper = await supervised.start()
-    const server = await supervised.connect()
-    const url = await serve(supervised, server, planOf(supervised, 'one'))
-    const pid = await get(`${url}/pid`)
-    const network = childrenOf(keeper.pid!).find((child) => String(child) !== pid)
-    const status = fs.readFileSync(`/proc/${network}/status`, 'utf8')
-    expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65534\t65534\t65534\t65534')
-    expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/)
-  },
-)
-
 test.skipIf(needsRoot('a separate account for the agent'))(
   'a hidden process under the agent’s own account ends with the agent, but a build of the deployment continues',
   async () => {
@@ -173,7 +145,3 @@ test.skipIf(needsRoot('a separate account for the agent'))(
     }
   },
 )
-
-function childrenOf(pid: number): number[] {
-  return fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
-}

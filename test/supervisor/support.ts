@@ -7,7 +7,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { bundleProgram, SUPERVISOR_ENTRY } from '../../src/dataplane/process/machine/supervisor-bundle.ts'
+import { bundleProgram, PROGRAM_ENTRIES } from '../../src/dataplane/process/machine/bundle.ts'
 import type {
   AgentPlan,
   Answer,
@@ -21,7 +21,7 @@ import type {
 import { alive, eventually } from '../dataplane/support.ts'
 import { freePort } from '../support/free-port.ts'
 
-let program: string | undefined
+let programs: Record<keyof typeof PROGRAM_ENTRIES, string> | undefined
 
 type Verb<V> = V extends Request ? Omit<V, 'id' | 'token'> : never
 type Asked = Verb<Request>
@@ -36,6 +36,8 @@ export interface Supervised {
   connect(token?: string): Promise<Server>
   /** output of agents, with the supervisor's notes */
   printed(): string
+  /** process id of the door that its keeper is connected to; null: none */
+  doorPid(): number | null
   /** Ends the supervisor and removes its files. */
   remove(): Promise<void>
 }
@@ -55,14 +57,19 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
     outputFolder: path.join(folder, 'output'),
     output: { fileBytes: 1_000_000, files: 3, linesPerSecond: 1000 },
     appPorts: [22_000, 29_999],
-    networkAccount: null,
+    door: { node: process.execPath, file: path.join(root, 'door.mjs'), folder: path.join(root, 'door'), account: null },
     orphanHours: 24,
     drainSeconds: 20,
     ...changes,
   }
-  program ??= bundleProgram(SUPERVISOR_ENTRY).text
+  programs ??= {
+    supervisor: bundleProgram(PROGRAM_ENTRIES.supervisor).text,
+    door: bundleProgram(PROGRAM_ENTRIES.door).text,
+  }
   const file = path.join(root, 'supervisor.mjs')
-  fs.writeFileSync(file, program)
+  fs.writeFileSync(file, programs.supervisor)
+  fs.writeFileSync(config.door.file, programs.door)
+  fs.mkdirSync(config.door.folder, { recursive: true, mode: 0o700 })
   const children: ChildProcess[] = []
   const servers: Server[] = []
   const reachable = () =>
@@ -99,6 +106,7 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
         .readdirSync(config.outputFolder)
         .map((name) => fs.readFileSync(path.join(config.outputFolder, name), 'utf8'))
         .join(''),
+    doorPid: () => doorPidIn(config.door.folder),
     async remove() {
       for (const server of servers) server.close()
       fs.rmSync(path.join(folder, 'lock'), { force: true })
@@ -108,8 +116,22 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
         child.kill('SIGTERM')
         await ended
       }
+      // the door would wait for other keepers
+      const door = doorPidIn(config.door.folder)
+      if (door !== null) process.kill(door, 'SIGTERM')
+      await eventually(() => door === null || !alive(door))
       fs.rmSync(root, { recursive: true, force: true })
     },
+  }
+}
+
+function doorPidIn(folder: string): number | null {
+  try {
+    const { socket } = JSON.parse(fs.readFileSync(path.join(folder, 'door.json'), 'utf8'))
+    const pid = Number(path.basename(socket))
+    return alive(pid) ? pid : null
+  } catch {
+    return null
   }
 }
 

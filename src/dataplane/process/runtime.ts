@@ -13,6 +13,7 @@ import { StepCalls } from '../runtimes/step-calls.ts'
 import { pruneAgentServers } from './artifacts/agent-servers.ts'
 import { pruneArtifacts } from './artifacts/artifacts.ts'
 import { runBuild } from './build-step.ts'
+import { updateDoor } from './door/start-door.ts'
 import { createDatabase, dropDatabase } from './isolation/database.ts'
 import { withDatabaseProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
@@ -45,6 +46,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const builds = new BuildQueue(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
   const calls = new StepCalls()
   const all = new Map<string, SupervisedDeployment>()
+  void machine
+    .door()
+    .then(updateDoor)
+    .catch((error: Error) => options.warn?.(`The running door could not be replaced by this version: ${error.message}`))
   let ownHolder: string | null = null
 
   function supervisedOf(claim: LeasedClaim): SupervisedDeployment {

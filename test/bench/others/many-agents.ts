@@ -26,11 +26,11 @@ export async function manyAgents(): Promise<void> {
     await Promise.all(Array.from({ length: AGENTS }, deploy))
     say(`${AGENTS} deployments, until all of them serve`, `${Math.round((performance.now() - began) / 1000)} s`)
 
-    const supervisors = supervisorsOf(place.dataDir)
-    if (supervisors.length !== AGENTS) throw new Error(`there are ${supervisors.length} supervisors`)
-    const ofSupervisors = supervisors.flatMap(({ keeper, network }) => [keeper, network])
+    const { keepers, doors } = supervisorsOf(place.dataDir)
+    if (keepers.length !== AGENTS) throw new Error(`there are ${keepers.length} supervisors`)
+    const ofSupervisors = [...keepers, ...doors]
     const mb = (pids: number[]) => Math.round(pids.reduce((sum, pid) => sum + pssOf(pid), 0) / 1e6)
-    say('their supervisors: memory (sum of Pss)', `${mb(ofSupervisors)} MB`)
+    say('their supervisors and the door: memory (sum of Pss)', `${mb(ofSupervisors)} MB`)
     say('the server in addition: memory (Pss)', `${mb([server])} MB`)
 
     // waits until the work of the last starts has ended
@@ -40,7 +40,7 @@ export async function manyAgents(): Promise<void> {
     const since = performance.now()
     await sleep(REST_MS)
     const share = (ms: number) => `${((ms / (performance.now() - since)) * 100).toFixed(1)} % of a core`
-    say('their supervisors: CPU at rest', share(cpu(ofSupervisors) - before.supervisors))
+    say('their supervisors and the door: CPU at rest', share(cpu(ofSupervisors) - before.supervisors))
     say('the server in addition: CPU at rest', share(cpu([server]) - before.server))
   } finally {
     await place.close()

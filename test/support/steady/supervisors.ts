@@ -1,22 +1,16 @@
-/** The supervisor processes on this machine, from /proc (Linux). */
+/** The processes of supervisors and the door on this machine, from /proc (Linux). */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
-export interface SupervisorProcesses {
-  keeper: number
-  /** its child that listens on the stable address */
-  network: number
-}
-
-/** All supervisors of a DATA_DIR. */
-export function supervisorsOf(dataDir: string): SupervisorProcesses[] {
+/** Process ids of a DATA_DIR's supervisors, and of its door; a door that was replaced may still drain. */
+export function supervisorsOf(dataDir: string): { keepers: number[]; doors: number[] } {
   const programs = path.join(dataDir, 'bin')
-  const all = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? read(Number(name)) : []))
-  const ours = all.filter(({ argv }) => argv.some((word) => word.startsWith(programs) && word.endsWith('.mjs')))
-  return ours.flatMap(({ pid, parent, argv }) => {
-    if (argv.at(-1) !== 'network') return []
-    return ours.some((one) => one.pid === parent) ? { keeper: parent, network: pid } : []
-  })
+  const running = (name: string) =>
+    readdirSync('/proc')
+      .filter((pid) => /^\d+$/.test(pid))
+      .map(Number)
+      .filter((pid) => argumentsOf(pid).some((word) => word.startsWith(programs) && path.basename(word) === name))
+  return { keepers: running('supervisor.mjs'), doors: running('door.mjs') }
 }
 
 /** Proportional set size (PSS) of a process in bytes. */
@@ -34,11 +28,9 @@ export function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
-function read(pid: number): { pid: number; parent: number; argv: string[] }[] {
+function argumentsOf(pid: number): string[] {
   try {
-    const argv = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
-    const parent = Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
-    return [{ pid, parent, argv }]
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
   } catch {
     return [] // the process has ended
   }

@@ -1,6 +1,6 @@
 /**
- * Provides the Unix accounts of builds, agents and their network processes. A root server gives each deployment two accounts, so
- * deployments can't reach each other; otherwise all share one. See README.md.
+ * Provides the Unix accounts of builds, agents and the door. A root server gives each deployment separate accounts, so deployments
+ * can't reach each other; otherwise all share one. See README.md.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -49,6 +49,8 @@ export interface Accounts {
   shared: Account | null
   /** The deployment's accounts; its folder must exist. Throws StepFailure when no id is free. `signal` ends the wait for one. */
   forDeployment(deploymentId: string, signal?: AbortSignal): Promise<DeploymentAccounts>
+  /** The account of the door, whose folder exists; null: the server's. Throws StepFailure when no id is free. */
+  forDoor(folder: string): Promise<Account | null>
   /**
    * Removes a deployment: ends all processes of its accounts and removes its folders. Rejects when a process or file remains.
    * Files elsewhere are removed later; its ids are not reused before that.
@@ -92,6 +94,12 @@ export function createAccounts(
         return reserve()
       })
       return { code: account(code), network: account(network), name: `pilothouse-${code}` }
+    },
+
+    async forDoor(folder) {
+      if (!range) return shared
+      const { network } = await reserveIds({ dataDir: real, deploymentId: 'door', folder }, range, true)
+      return account(network)
     },
 
     async remove(deploymentId) {

@@ -16,7 +16,7 @@ export interface UidRange {
 
 const FOLDER = '/var/lib/pilothouse/uids'
 
-/** `code` runs the deployment's code; `network` reads its clients' requests. */
+/** `code` runs the deployment's code. `network` runs none of it: it fetches sources, or is the door that reads clients' requests. */
 export interface Ids {
   code: number
   network: number
@@ -24,7 +24,7 @@ export interface Ids {
 
 const ROLES = ['code', 'network'] as const
 
-/** The deployment that ids belong to. When its folder is gone, the deployment is gone. */
+/** The deployment, or the door, that ids belong to. When its folder is gone, the owner is gone. */
 export interface Owner {
   dataDir: string
   deploymentId: string
@@ -87,7 +87,7 @@ export async function reserveIds(owner: Owner, range: UidRange, isPrivate: boole
     const existingOrNext = (role: keyof Ids) => idOf(owner, role, now) ?? next()
     const ids: Ids = { code: existingOrNext('code'), network: existingOrNext('network') }
     write(ids.code, { ...owner, role: 'code', isPrivate })
-    // the network process writes no files
+    // it leaves no files in public folders
     write(ids.network, { ...owner, role: 'network', isPrivate: true })
     return ids
   })

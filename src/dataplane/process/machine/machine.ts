@@ -8,6 +8,7 @@ import type { SuppliedServers } from '../../build/plan/plan-build.ts'
 import type { SourceAccess } from '../../build/source-access.ts'
 import { createImageBuilder, type ImageBuilder } from '../../builder/image-builder.ts'
 import { type ImageStore, NO_REGISTRY } from '../../builder/image-store.ts'
+import type { DoorProgram } from '../door/messages.ts'
 import { Containers } from '../engine/containers.ts'
 import { type Accounts, createAccounts } from '../isolation/accounts.ts'
 import { chooseAccounts, closeRepositories, type UidRangeSetting } from '../isolation/choose-accounts.ts'
@@ -18,6 +19,7 @@ import { createLayout, type Layout } from '../isolation/layout.ts'
 import { NO_LIMITS, type ResourceLimits } from '../isolation/resource-limits.ts'
 import { Reaper } from '../processes/reaper.ts'
 import type { PortRange } from './ports.ts'
+import { programFile } from './programs.ts'
 import { createStartQueue, type EnqueueStart } from './start-queue.ts'
 import { findToolchain } from './toolchain.ts'
 
@@ -95,6 +97,8 @@ export interface Machine {
   searchPath: string
   enqueueStart: EnqueueStart
   ports: PortRange
+  /** How to start the door; creates its folder, and reserves its account at the first call. */
+  door(): Promise<DoorProgram>
 }
 
 export function createMachine(options: ProcessRuntimeOptions): Machine {
@@ -143,7 +147,18 @@ export function createMachine(options: ProcessRuntimeOptions): Machine {
     searchPath,
     enqueueStart: createStartQueue(options.maxStarts ?? 2 * os.availableParallelism()),
     ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },
+    door: () => prepareDoor(options.dataDir, node, accounts),
   }
+}
+
+/** The folder is where every account can reach it: DATA_DIR may be closed. */
+async function prepareDoor(dataDir: string, node: string, accounts: Accounts): Promise<DoorProgram> {
+  const file = await programFile(dataDir, 'door')
+  const folder = path.join(path.dirname(path.dirname(path.dirname(file))), 'door')
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const account = await accounts.forDoor(folder)
+  if (account) fs.chownSync(folder, account.uid, account.gid)
+  return { node, file, folder, account }
 }
 
 const portRange = (port: number | undefined) => (port ? [[port, port] as const] : [])

@@ -325,12 +325,14 @@ export class SupervisedDeployment {
 
   /** Opens the stable address; returns its port. */
   async #open(connection: Connection): Promise<number> {
-    const { node, ports } = this.#machine
+    const { ports } = this.#machine
     const port = await reservePort(ports, this.#deploymentId)
     const { bindAddress } = ports
     // a supervisor of an unknown protocol is replaced by `prepare`
-    if (!isForeign(connection))
-      await connection.request({ verb: 'open', port, bindAddress, node }, { ms: OPEN_TIMEOUT_MS })
+    if (isForeign(connection)) return port
+    const door = await this.#machine.door()
+    const { node } = door
+    await connection.request({ verb: 'open', port, bindAddress, door, node }, { ms: OPEN_TIMEOUT_MS })
     return port
   }
 

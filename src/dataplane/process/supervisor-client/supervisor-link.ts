@@ -8,7 +8,7 @@ import { sleep } from '../../../platform/async/retry.ts'
 import type { LeasedClaim } from '../../runtimes/runtime.ts'
 import { prepareFolders } from '../machine/app-context.ts'
 import type { Machine } from '../machine/machine.ts'
-import { supervisorProgram } from '../machine/supervisor-program.ts'
+import { programFile } from '../machine/programs.ts'
 import { type AgentPlan, PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
 import {
   type Connection,
@@ -121,7 +121,7 @@ export class SupervisorLink {
     const { dataDir } = options
     const { installation, orphanHours, drainSeconds, output } = options.supervisors
     const files = supervisorFiles(dataDir, this.#deploymentId)
-    const { accounts } = await prepareFolders(this.#machine, this.#deploymentId)
+    await prepareFolders(this.#machine, this.#deploymentId)
     const { socket } = makeSupervisorFolder(dataDir, this.#deploymentId, installation)
     const config: SupervisorConfig = {
       deploymentId: this.#deploymentId,
@@ -131,7 +131,7 @@ export class SupervisorLink {
       secret: secretOf(dataDir),
       outputFolder: files.output,
       output,
-      networkAccount: accounts.network,
+      door: await this.#machine.door(),
       appPorts: options.appPorts,
       orphanHours,
       drainSeconds,
@@ -176,7 +176,7 @@ async function startSupervisor(
   errors: string,
   { node, searchPath }: Pick<Machine, 'node' | 'searchPath'>,
 ): Promise<void> {
-  const file = await supervisorProgram(dataDir)
+  const file = await programFile(dataDir, 'supervisor')
   const out = fs.openSync(errors, 'w', 0o600)
   try {
     const child = spawn(node, [file], {

@@ -4,6 +4,7 @@
  */
 import type { Health, Progress, Reason } from '../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../platform/postgres/embedded/account.ts'
+import type { DoorProgram } from '../door/messages.ts'
 import type { Confinement } from '../isolation/confinement.ts'
 import type { ResourceLimits } from '../isolation/resource-limits.ts'
 
@@ -26,8 +27,8 @@ export interface SupervisorConfig {
   output: OutputSettings
   /** inclusive range of ports for addresses; agents never get one of them */
   appPorts: readonly [low: number, high: number]
-  /** account of the network process; null: the account of the keeper */
-  networkAccount: Account | null
+  /** how to start the door when none runs */
+  door: DoorProgram
   /** hours without a server after which it ends its agent and itself */
   orphanHours: number
   /** seconds that a replaced agent has to finish its requests in flight */
@@ -121,7 +122,9 @@ export type Request = { id: number; token: string } & (
       verb: 'open'
       port: number
       bindAddress: string
-      /** absolute path of Node for the next start of the network process; default: unchanged */
+      /** how to start the door from now on; default: unchanged (servers of earlier versions send none) */
+      door?: DoorProgram
+      /** for supervisors of earlier versions, which have a network process each: absolute path of Node */
       node?: string
     }
   /** Serves this plan. If its key serves already, the plan applies from the next start. null: serves nothing. */

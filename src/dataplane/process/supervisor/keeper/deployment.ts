@@ -62,8 +62,8 @@ export class Deployment {
 
   /** Opens the stable address. Throws StepFailure when another program keeps the port; attempts go on in the background. */
   async open(port: number, host: string): Promise<void> {
-    const { network } = this.#options
-    void network.setState({ address: { port, host } })
+    const { door } = this.#options
+    void door.setState({ address: { port, host } })
     if (this.#port !== port) {
       let onOpened: () => void = () => undefined
       const opened = new Promise<void>((resolve) => {
@@ -78,7 +78,7 @@ export class Deployment {
       throw new StepFailure('PORT_IN_USE', this.#problem ?? 'The address of this deployment could not be opened.')
   }
 
-  /** Called when the network process has opened the address, and when that failed. */
+  /** Called when the door has opened the address, and when that failed. */
   listening(port: number, problem: string | null): void {
     this.#port = problem === null ? port : null
     this.#tries = problem === null ? 0 : this.#tries + 1
@@ -138,7 +138,7 @@ export class Deployment {
     }
     clearTimeout(this.#holding ?? undefined)
     this.#holding = setTimeout(() => void this.#resume(), MAX_HOLD_MS)
-    await this.#options.network.setState({ held: true })
+    await this.#options.door.setState({ held: true })
   }
 
   /** The candidate serves from now on. The agent before it drains. */
@@ -159,21 +159,21 @@ export class Deployment {
 
   /** Ends each agent when its requests in flight are answered. Resolves when all have ended. */
   async end(): Promise<void> {
-    const { network, onChange } = this.#options
+    const { door, onChange } = this.#options
     this.#closing = true
     this.#port = null
-    network.leave()
+    door.leave()
     void this.#endCandidate()
     if (this.#serving) void this.#serve(null)
     onChange()
     await this.#retired.allEnded()
-    await network.close()
+    await door.close()
   }
 
   #newAgent(plan: AgentPlan): ManagedAgent {
     const agent = new ManagedAgent(this.#options.agentContext, plan)
     agent.onChange = () => {
-      if (this.#serving === agent) void this.#options.network.setState({ upstream: agent.upstream })
+      if (this.#serving === agent) void this.#options.door.setState({ upstream: agent.upstream })
       this.#options.onChange()
     }
     return agent
@@ -228,7 +228,7 @@ export class Deployment {
     const previous = this.#serving
     this.#serving = next
     clearTimeout(this.#holding ?? undefined)
-    const applied = this.#options.network.setState({ upstream: next?.upstream ?? null, held: false })
+    const applied = this.#options.door.setState({ upstream: next?.upstream ?? null, held: false })
     // requests in flight can be counted only when no new ones can arrive
     if (previous) void this.#retired.add(previous, true)
     await applied
@@ -236,7 +236,7 @@ export class Deployment {
 
   async #resume(): Promise<void> {
     clearTimeout(this.#holding ?? undefined)
-    await this.#options.network.setState({ held: false })
+    await this.#options.door.setState({ held: false })
   }
 }
 

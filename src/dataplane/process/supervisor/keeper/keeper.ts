@@ -7,6 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { resultWithin } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
+import { DoorLink } from '../../door/door-link.ts'
 import { groupRecordOf } from '../../isolation/group-record.ts'
 import { ephemeralPorts } from '../../machine/ports.ts'
 import { killAll } from '../../processes/end-group.ts'
@@ -18,7 +19,6 @@ import type { Request, SupervisorConfig, SupervisorEvent } from '../protocol.ts'
 import { type Control, type Outcome, openControl } from './control.ts'
 import { CandidateGone, Deployment } from './deployment.ts'
 import { Fence } from './fence.ts'
-import { NetworkLink } from './network-link.ts'
 
 const LOCK_CHECK_INTERVAL_MS = 10_000
 /** drain on SIGTERM or SIGINT */
@@ -57,15 +57,15 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
       })
     changed = true
   }
-  const network: NetworkLink = new NetworkLink({
-    account: config.networkAccount,
-    env: { [SUPERVISOR_VARIABLE]: tag },
+  const door: DoorLink = new DoorLink({
+    deployment: deploymentId,
+    program: config.door,
     onListening: (port, problem) => deployment.listening(port, problem),
     onServed: () => noteServed(folder),
-    onLost: (how) => record(`the network process ended (${how})`),
+    onLost: () => record('the connection to the door broke'),
   })
   const freePort = ephemeralPorts(config.appPorts)
-  const requestHealth = (port: number, path: string) => network.requestHealth(port, path)
+  const requestHealth = (port: number, path: string) => door.requestHealth(port, path)
   const deployment: Deployment = new Deployment({
     agentContext: {
       deploymentId,
@@ -76,7 +76,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
       freePort,
       requestHealth,
     },
-    network,
+    door,
     drainSeconds: config.drainSeconds,
     onChange,
   })
@@ -134,7 +134,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   function dispatch(request: Request, send: (event: SupervisorEvent) => void): Promise<void> {
     switch (request.verb) {
       case 'open':
-        network.node = request.node ?? network.node
+        door.program = request.door ?? door.program
         return deployment.open(request.port, request.bindAddress)
       case 'run':
         return deployment.run(request.plan)

@@ -1,16 +1,10 @@
-/** Entry point of the bundled supervisor: the network process with the argument `network`, else the keeper. */
+/** Entry point of the bundled supervisor. Reads its configuration from standard input. */
 import type { SupervisorConfig } from '../protocol.ts'
+import { runKeeper } from './keeper.ts'
 
 process.chdir('/')
 process.umask(0o077)
-// each process loads only its own modules
-if (process.argv[2] === 'network') {
-  const { runNetwork } = await import('../network/network.ts')
-  runNetwork()
-} else {
-  const [{ runKeeper }, config] = await Promise.all([import('./keeper.ts'), readConfig()])
-  await runKeeper(config)
-}
+await runKeeper(await readConfig())
 
 async function readConfig(): Promise<SupervisorConfig> {
   let text = ''

@@ -5,9 +5,9 @@
 import os from 'node:os'
 import { sleep } from '../../../../platform/async/retry.ts'
 import { resultWithin } from '../../../../platform/async/time-limit.ts'
+import type { DoorLink } from '../../door/door-link.ts'
 import type { ManagedAgent } from '../agent/managed-agent.ts'
 import type { SupervisedAgent } from '../protocol.ts'
-import type { NetworkLink } from './network-link.ts'
 
 /** time from SIGTERM to SIGKILL of an agent that has served */
 const GRACE_MS = 10_000
@@ -26,7 +26,7 @@ interface Retired {
 }
 
 export interface RetiredOptions {
-  network: NetworkLink
+  door: DoorLink
   /** longest time that a replaced agent has for its requests in flight */
   drainSeconds: number
   onChange(): void
@@ -79,12 +79,12 @@ export class RetiredAgents {
   }
 
   async #end(agent: ManagedAgent, served: boolean, hurry: AbortSignal): Promise<void> {
-    const { network, drainSeconds } = this.#options
+    const { door, drainSeconds } = this.#options
     const { upstream } = agent
     if (upstream && served) {
-      await resultWithin(drainSeconds * 1000, network.idle(upstream.id), hurry)
+      await resultWithin(drainSeconds * 1000, door.idle(upstream.id), hurry)
       this.#ending.add(upstream.id)
-      await network.setState({ ending: [...this.#ending] })
+      await door.setState({ ending: [...this.#ending] })
     }
     await agent.end(served || this.#closing ? this.#graceMs : undefined)
     if (upstream) this.#ending.delete(upstream.id)

@@ -7,7 +7,11 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
 
-export const SUPERVISOR_ENTRY = fileURLToPath(new URL('../supervisor/keeper/main.ts', import.meta.url))
+/** Sources of the bundled programs. */
+export const PROGRAM_ENTRIES = {
+  supervisor: fileURLToPath(new URL('../supervisor/keeper/main.ts', import.meta.url)),
+  door: fileURLToPath(new URL('../../../door/main.ts', import.meta.url)),
+}
 
 interface Bundle {
   text: string
@@ -36,7 +40,7 @@ export function bundleProgram(source: string): Bundle {
   const imported = Object.values(metafile.outputs).flatMap((output) => output.imports)
   const foreign = imported.filter(({ path: name, kind }) => !isBuiltin(name) || kind === 'require-call')
   const names = foreign.map((one) => one.path).join(', ')
-  if (names) throw new Error(`A supervisor can't load ${names}: its program is one file, and an ES module.`)
+  if (names) throw new Error(`A bundled program can't load ${names}: it is one file, and an ES module.`)
   const sources = Object.keys(metafile.inputs).map((file) => path.join(absWorkingDir, file))
   return { text: outputFiles[0]!.text, sources }
 }

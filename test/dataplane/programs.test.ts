@@ -1,4 +1,4 @@
-// The supervisor's program: one file that runs without the checkout.
+// The programs of supervisors and the door: each one file that runs without the checkout.
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -7,8 +7,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { bundleProgram } from '../../src/dataplane/process/machine/supervisor-bundle.ts'
-import { supervisorProgram } from '../../src/dataplane/process/machine/supervisor-program.ts'
+import { bundleProgram } from '../../src/dataplane/process/machine/bundle.ts'
+import { programFile } from '../../src/dataplane/process/machine/programs.ts'
 
 let dataDir: string
 beforeEach(async () => {
@@ -38,19 +38,24 @@ async function importsOf(file: string): Promise<string[]> {
   return stdout.trim().split('\n').slice(1)
 }
 
-test('a supervisor is one file in DATA_DIR/bin that needs only Node', async () => {
-  const program = await supervisorProgram(dataDir)
-  expect(path.relative(fs.realpathSync(dataDir), program)).toMatch(/^bin\/[0-9a-f]{16}\/supervisor\.mjs$/)
-  expect(fs.readdirSync(path.dirname(program))).toEqual(['supervisor.mjs'])
+test.for([
+  ['supervisor', 'node:child_process'],
+  ['door', 'node:http'],
+] as const)('a %s is one file in DATA_DIR/bin that needs only Node', async ([name, needed]) => {
+  const program = await programFile(dataDir, name)
+  const [bin, hash, file] = path.relative(fs.realpathSync(dataDir), program).split('/')
+  expect([bin, file]).toEqual(['bin', `${name}.mjs`])
+  expect(hash).toMatch(/^[0-9a-f]{16}$/)
+  expect(fs.readdirSync(path.dirname(program))).toEqual([`${name}.mjs`])
   const imports = await importsOf(program)
-  expect(imports).toContain('node:http')
+  expect(imports).toContain(needed)
   expect(imports.filter((name) => !name.startsWith('node:'))).toEqual([])
 })
 
 test('servers of one version start the same program, and another version starts another one', async () => {
-  const one = await supervisorProgram(dataDir)
-  expect(await supervisorProgram(dataDir)).toBe(one)
-  expect(await supervisorProgram(dataDir, source('supervisor/protocol.ts'))).not.toBe(one)
+  const one = await programFile(dataDir, 'supervisor')
+  expect(await programFile(dataDir, 'supervisor')).toBe(one)
+  expect(await programFile(dataDir, 'supervisor', source('supervisor/protocol.ts'))).not.toBe(one)
 })
 
 test('bundling fails for code that can’t be in the file', () => {

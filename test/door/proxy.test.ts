@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { FrameBoundaries } from '../../src/dataplane/process/supervisor/network/endings.ts'
-import { AppProxy } from '../../src/dataplane/process/supervisor/network/proxy.ts'
+import { FrameBoundaries } from '../../src/door/endings.ts'
+import { AppProxy } from '../../src/door/proxy.ts'
 import { freePort } from '../support/free-port.ts'
 
 const GOOD = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
@@ -26,7 +26,7 @@ beforeAll(async () => {
   agent.listen(0, '127.0.0.1')
   await once(agent, 'listening')
   port = await freePort()
-  await proxy.listen(port, '127.0.0.1')
+  await proxy.listen({ port, host: '127.0.0.1' })
   proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
 })
 afterAll(async () => {
@@ -94,6 +94,40 @@ test.for([
   const [first, second] = read(await exchange(GET, LAST))
   expect(first).toEqual({ status: Number(answer!.slice(9, 12)), body })
   expect(second).toEqual({ status: 200, body: 'ok' })
+})
+
+test('a request on a connection that the agent has just closed is sent again if it is a GET, and a POST never uses one', async () => {
+  const requests: string[] = []
+  // answers the first request of each connection, and closes the connection when it gets a second one
+  const closing = net.createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', (data) => {
+      requests.push(data.toString().split(' ')[0]!)
+      socket.write(GOOD)
+      socket.on('data', () => socket.destroy())
+    })
+  })
+  closing.listen(0, '127.0.0.1')
+  await once(closing, 'listening')
+  const { port: at } = closing.address() as AddressInfo
+  proxy.setUpstream({ id: 'closing', host: '127.0.0.1', port: at })
+  const post = 'POST / HTTP/1.1\r\nHost: agent\r\nContent-Length: 2\r\n\r\nhi'
+  const all = await exchange(GET, GET, post, post, GET, LAST)
+  expect(read(all)).toEqual(Array.from({ length: 6 }, () => ({ status: 200, body: 'ok' })))
+  expect(requests).toEqual(['GET', 'GET', 'POST', 'POST', 'GET', 'GET'])
+  proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+  closing.close()
+})
+
+test('headers of the client’s connection do not reach the agent', async () => {
+  answers = GOOD
+  await exchange(
+    'GET / HTTP/1.1\r\nHost: agent\r\nConnection: X-Hop, Host\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nX-Mine: 2\r\n\r\n',
+    LAST,
+  )
+  expect(asked).toMatch(/^host: agent\r$/im)
+  expect(asked).toMatch(/^x-mine: 2\r$/im)
+  expect(asked).not.toMatch(/x-hop|keep-alive: 5/i)
 })
 
 test('an HTTP/1.0 client gets an answer that has trailers', async () => {

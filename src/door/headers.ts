@@ -12,8 +12,9 @@ export function sanitizeResponse(response: IncomingMessage): boolean {
   // informational 1xx answers arrive as other events
   if (response.statusCode! < 200) return false
   if (INVALID_REASON_CHARACTER.test(response.statusMessage!)) response.statusMessage = ''
-  // each agent connection closes; the client's stays open
+  // the connections of agent and client are independent
   delete response.headers.connection
+  delete response.headers['keep-alive']
   // trailers are not forwarded
   delete response.headers.trailer
   // this body ends with the agent's connection, but the client's stays open
@@ -21,14 +22,17 @@ export function sanitizeResponse(response: IncomingMessage): boolean {
   return true
 }
 
-/** Changes a request before it is forwarded as HTTP. Node has already sent 100 Continue to the client. */
-export function removeUpgradeOffers({ headers }: IncomingMessage): void {
-  delete headers.expect
-  if (headers.upgrade === undefined) return
-  // an agent with WebSockets would accept the upgrade and never answer the request
-  delete headers.upgrade
-  delete headers['http2-settings']
-  delete headers.connection
+/**
+ * Removes from a request that is forwarded as HTTP what belongs to the client's connection (RFC 9110, 7.6.1), and offers to upgrade it:
+ * an agent with WebSockets would accept the upgrade and never answer the request. Node has already sent 100 Continue to the client.
+ */
+export function removeConnectionHeaders({ headers }: IncomingMessage): void {
+  const named = headers.connection?.toLowerCase().split(',') ?? []
+  // a client may name them, but they belong to the message
+  const kept = ['host', 'content-length', 'transfer-encoding']
+  for (const name of named.map((it) => it.trim())) if (!kept.includes(name)) delete headers[name]
+  for (const name of ['connection', 'keep-alive', 'proxy-connection', 'expect', 'upgrade', 'http2-settings'])
+    delete headers[name]
 }
 
 /** All installations' cookies (api/auth/session-halves.ts). Of a nameless cookie, browsers send only the value. */

@@ -1,0 +1,66 @@
+/**
+ * Messages between the door and its clients, which are keepers and servers: one JSON object per line, over a Unix socket. The first
+ * line of a client is `hello`.
+ */
+
+/** Where an agent listens, and which start of it that is. */
+export interface Upstream {
+  /** one for each start of an agent */
+  id: string
+  host: string
+  port: number
+}
+
+/** The whole state of a deployment's address, sent at each change and on each new connection. */
+export interface AddressState {
+  /** where the door listens for it; null: it accepts no new connections */
+  address: { port: number; host: string } | null
+  /** where requests go; null: requests get 503 */
+  upstream: Upstream | null
+  /** new requests wait */
+  held: boolean
+  /** ids of upstreams whose agents are ending: the door completes the responses that they leave open */
+  ending: string[]
+}
+
+/** A GET of a health path on the loopback: who answered, and the status; null: no answer. */
+export interface HealthAnswer {
+  host: string
+  status: number | null
+}
+
+/** How to start a door. */
+export interface DoorProgram {
+  /** absolute path of Node.js */
+  node: string
+  /** absolute path of the bundled program; its account can read it */
+  file: string
+  /** absolute; 0700, of the door's account: lock, sockets, and `door.json`, which names the current socket */
+  folder: string
+  /** null: the account of the process that starts it */
+  account: { uid: number; gid: number } | null
+}
+
+/** Each request gets one answer. */
+export type DoorRequest =
+  /** `deployment`: the deployment whose address this connection controls; null: none */
+  | { do: 'hello'; deployment: string | null }
+  | { do: 'apply'; state: AddressState }
+  | { do: 'health'; port: number; path: string }
+  /** Answered when no request to that upstream is in flight. */
+  | { do: 'idle'; upstream: string }
+  /** Ends all requests in flight to the deployment. */
+  | { do: 'close' }
+  /** Starts this program, which takes over all addresses. Answered when it listens. */
+  | { do: 'replace'; program: DoorProgram }
+
+export type ToDoor = DoorRequest & { id: number }
+
+export type FromDoor =
+  | { say: 'answer'; id: number; health?: HealthAnswer; build?: string; pid?: number; problem?: string }
+  /** `problem`: an error code like EADDRINUSE (attempts continue); null: it listens */
+  | { say: 'listening'; port: number; problem: string | null }
+  /** there was a request; sent at most once a minute */
+  | { say: 'served' }
+  /** another door accepts all new connections; this one completes what is open, and still obeys */
+  | { say: 'replaced' }

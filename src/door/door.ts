@@ -1,0 +1,224 @@
+/**
+ * The door: one process that listens on the addresses of all deployments of a DATA_DIR. Keepers connect to its control socket, one
+ * connection for each address. See README.md.
+ */
+import fs from 'node:fs'
+import net from 'node:net'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { buildOf, publishSocket } from '../dataplane/process/door/door-connection.ts'
+import type { DoorProgram, FromDoor, ToDoor } from '../dataplane/process/door/messages.ts'
+import { type DoorConfig, type InheritedAddress, spawnDoor } from '../dataplane/process/door/start-door.ts'
+import { takeLock } from '../dataplane/process/processes/supervisor-locks.ts'
+import { resultWithin } from '../platform/async/time-limit.ts'
+import { Address } from './address.ts'
+import { requestHealth } from './health.ts'
+
+/** A door without clients ends after this time. */
+const UNUSED_MS = 3000
+/** longest wait for the keeper of an inherited address */
+const CLAIM_MS = 30_000
+/** from the start of another door until it listens */
+const REPLACE_TIMEOUT_MS = 10_000
+/** The lock of the door that is being replaced is free a moment later. */
+const IGNORED_SIGNALS = ['SIGINT', 'SIGHUP'] as const
+
+/** Resolves when it listens, or immediately if another door runs. It exits by itself. */
+export async function runDoor(config: DoorConfig): Promise<void> {
+  const { folder, inherited } = config
+  for (const signal of IGNORED_SIGNALS) process.on(signal, () => undefined)
+  process.on('uncaughtException', (error) => {
+    process.stderr.write(`${new Date().toISOString()} ${error.stack ?? error.message}\n`)
+    process.exit(1)
+  })
+  // the door that started this one has the lock until this one listens
+  const lock = inherited ? null : await takeLock(folder)
+  if (!inherited && !lock) return void process.exit()
+  const door = new Door(folder, inherited ?? [])
+  await door.listen()
+  if (inherited) {
+    process.stdout.write('ready\n')
+    const taken = await takeLock(folder)
+    if (!taken) return void process.exit()
+    door.lock = taken
+  } else door.lock = lock
+  process.on('SIGTERM', () => door.end())
+}
+
+class Door {
+  lock: Awaited<ReturnType<typeof takeLock>> = null
+  readonly #folder: string
+  readonly #socket: string
+  readonly #build = buildOf(process.argv[1]!)
+  readonly #clients = new Set<Client>()
+  /** by deployment: addresses whose keeper has not connected yet */
+  readonly #unclaimed = new Map<string, Address>()
+  #unused: NodeJS.Timeout | undefined
+  #replaced = false
+  readonly #control = net.createServer((socket) => this.#accept(socket))
+
+  constructor(folder: string, inherited: InheritedAddress[]) {
+    this.#folder = folder
+    this.#socket = path.join(folder, `${process.pid}`)
+    for (const { deployment, fd, port, host } of inherited)
+      this.#unclaimed.set(deployment, Address.inherit(fd, { port, host }))
+    setTimeout(() => {
+      for (const address of this.#unclaimed.values()) void address.close()
+      this.#unclaimed.clear()
+    }, CLAIM_MS).unref()
+  }
+
+  async listen(): Promise<void> {
+    fs.rmSync(this.#socket, { force: true })
+    await new Promise<void>((resolve, reject) => {
+      this.#control.once('error', reject).listen(this.#socket, resolve)
+    })
+    // accept fails while no file descriptor is free; only that connection is lost
+    this.#control.on('error', () => undefined)
+    publishSocket(this.#folder, this.#socket)
+    this.#look()
+  }
+
+  end(): void {
+    this.lock?.release()
+    process.exit()
+  }
+
+  /** Ends the process when it has no use any more. */
+  #look(): void {
+    clearTimeout(this.#unused)
+    if (this.#clients.size > 0 || this.#unclaimed.size > 0) return
+    this.#unused = setTimeout(() => this.end(), UNUSED_MS)
+  }
+
+  #accept(socket: net.Socket): void {
+    const client = new Client(socket, {
+      build: this.#build,
+      addressOf: (deployment) => this.#claim(deployment),
+      replace: (program) => this.#replace(program),
+    })
+    this.#clients.add(client)
+    clearTimeout(this.#unused)
+    socket.once('close', () => {
+      this.#clients.delete(client)
+      this.#look()
+    })
+  }
+
+  /** The inherited address of a deployment, or a new one. */
+  #claim(deployment: string): Address {
+    const address = this.#unclaimed.get(deployment) ?? new Address()
+    this.#unclaimed.delete(deployment)
+    return address
+  }
+
+  /** Hands all listening sockets to a new door, and completes what is open. Returns what kept it from that. */
+  async #replace(program: DoorProgram): Promise<string | null> {
+    if (this.#replaced) return 'This door was replaced already.'
+    const listening = [...this.#clients].flatMap((client) => client.listening() ?? [])
+    const inherited = listening.map(({ deployment, port, host }, i) => ({ deployment, port, host, fd: 3 + i }))
+    const child = spawnDoor(
+      // this process can't change its account
+      { ...program, account: null },
+      { folder: this.#folder, inherited },
+      listening.map(({ fd }) => fd),
+    )
+    const ready = new Promise<boolean>((resolve) => {
+      child.once('exit', () => resolve(false)).once('error', () => resolve(false))
+      child.stdout?.once('data', () => resolve(true))
+    })
+    if ((await resultWithin(REPLACE_TIMEOUT_MS, ready)) !== true) {
+      child.kill('SIGKILL')
+      return 'The new door did not start. Its error.log has the cause.'
+    }
+    child.stdout?.destroy()
+    this.#replaced = true
+    this.lock?.release()
+    this.lock = null
+    const clients = [...this.#clients]
+    const drained = clients.map((client) => client.handOver())
+    // closes no connection, and keeps the file of the new socket
+    this.#control.close()
+    for (const client of clients) client.send({ say: 'replaced' })
+    void Promise.all(drained).then(() => process.exit())
+    return null
+  }
+}
+
+interface ClientOptions {
+  build: string
+  addressOf(deployment: string): Address
+  replace(program: DoorProgram): Promise<string | null>
+}
+
+/** A connection of a keeper, or of a server. */
+class Client {
+  readonly #socket: net.Socket
+  readonly #options: ClientOptions
+  #deployment: string | null = null
+  #address: Address | null = null
+
+  constructor(socket: net.Socket, options: ClientOptions) {
+    this.#socket = socket
+    this.#options = options
+    socket.setEncoding('utf8')
+    socket.on('error', () => undefined)
+    // a keeper that is gone has no agent
+    socket.once('close', () => void this.#address?.close())
+    createInterface({ input: socket })
+      .on('error', () => socket.destroy())
+      .on('line', (line) => void this.#onRequest(JSON.parse(line) as ToDoor))
+  }
+
+  send(message: FromDoor): void {
+    if (this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`)
+  }
+
+  listening(): (Omit<InheritedAddress, 'fd'> & { fd: number }) | null {
+    const open = this.#address?.listening()
+    return open && this.#deployment !== null ? { deployment: this.#deployment, ...open } : null
+  }
+
+  /** Stops new connections without closing the listening socket. Resolves when no connection is left. */
+  async handOver(): Promise<void> {
+    await this.#address?.handOver()
+    // the keeper may still ask about the last request
+    this.#socket.end()
+  }
+
+  async #onRequest(request: ToDoor): Promise<void> {
+    const answer = await this.#perform(request)
+    this.send({ say: 'answer', id: request.id, ...answer })
+  }
+
+  async #perform(request: ToDoor): Promise<Omit<Extract<FromDoor, { say: 'answer' }>, 'say' | 'id'>> {
+    switch (request.do) {
+      case 'hello':
+        this.#greet(request.deployment)
+        return { build: this.#options.build, pid: process.pid }
+      case 'health':
+        return { health: await requestHealth(request.port, request.path) }
+      case 'replace': {
+        const problem = await this.#options.replace(request.program)
+        return problem === null ? {} : { problem }
+      }
+      case 'apply':
+        this.#address?.apply(request.state)
+        return {}
+      case 'idle':
+        await this.#address?.idle(request.upstream)
+        return {}
+      case 'close':
+        await this.#address?.close()
+        return {}
+    }
+  }
+
+  #greet(deployment: string | null): void {
+    if (deployment === null || this.#address) return
+    this.#deployment = deployment
+    this.#address = this.#options.addressOf(deployment)
+    this.#address.onListening = (port, problem) => this.send({ say: 'listening', port, problem })
+    this.#address.onServed = () => this.send({ say: 'served' })
+  }
+}

@@ -1,0 +1,280 @@
+/**
+ * Forwards HTTP, streams and WebSockets of one deployment to the serving agent. Each start of an agent has separate connections, so
+ * every request after a switch reaches the new agent.
+ */
+import { type EventEmitter, once } from 'node:events'
+import http from 'node:http'
+import net, { type ListenOptions, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { createProxyServer } from 'httpxy'
+import type { Upstream } from '../dataplane/process/door/messages.ts'
+import { sleep } from '../platform/async/retry.ts'
+import { resultWithin } from '../platform/async/time-limit.ts'
+import { upgradableMessages } from '../platform/http/upgradable.ts'
+import { endBodyProperly, endWebSocketProperly } from './endings.ts'
+import { protectSessionCookies, removeConnectionHeaders, removeSessionCookies, sanitizeResponse } from './headers.ts'
+
+/** longest wait of a request while the proxy is paused */
+const MAX_PAUSE_MS = 10_000
+/** time for clients to read the end of their answers when the proxy closes */
+const CLOSE_MS = 1000
+const NOTHING_SERVES = 'Nothing is serving this deployment at the moment.'
+const NO_ANSWER = 'The agent did not answer: it may just have stopped. Its deploy log says why.'
+
+/**
+ * An idle connection to an agent is closed after this time, in ms. Agents close theirs after 5 s or more (Node.js, uvicorn), so no
+ * request is sent on a connection that the agent is closing.
+ */
+const IDLE_CONNECTION_MS = 1000
+
+/** The agent of one start: its connections, and the requests, streams and WebSockets in flight. */
+class Target {
+  readonly upstream: Upstream
+  /** for requests without a body: they can be sent again when an idle connection turns out to be closed */
+  readonly agent = new http.Agent({ keepAlive: true, timeout: IDLE_CONNECTION_MS })
+  /** the agent is being ended */
+  ending = false
+  #count = 0
+  readonly #waiting = new Set<() => void>()
+
+  constructor(upstream: Upstream) {
+    this.upstream = upstream
+  }
+
+  /** Closes idle connections, now and as requests end. */
+  retire(): void {
+    // sockets of requests in flight are closed when they become free
+    Object.assign(this.agent, { keepAlive: false })
+    for (const socket of Object.values(this.agent.freeSockets).flat()) socket?.destroy()
+  }
+
+  /** Counts `exchange`, a response or socket, until it closes. */
+  track(exchange: EventEmitter): void {
+    this.#count++
+    exchange.once('close', () => {
+      this.#count--
+      if (this.#count > 0) return
+      for (const resolve of this.#waiting) resolve()
+      this.#waiting.clear()
+    })
+  }
+
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#count === 0) resolve()
+      else this.#waiting.add(resolve)
+    })
+  }
+}
+
+export class AppProxy {
+  readonly #proxy = createProxyServer({ agent: false, xfwd: true })
+  readonly #server: http.Server
+  readonly #open = new Set<http.ServerResponse>()
+  /** by client socket; the function ends it */
+  readonly #upgraded = new Map<Duplex, () => void>()
+  readonly #targets = new Map<string, Target>()
+  /** the last request to an agent for a client's request */
+  readonly #sent = new WeakMap<http.IncomingMessage, http.ClientRequest>()
+  readonly #onRequest: () => void
+  #target: Target | null = null
+  #paused: Promise<void> | null = null
+  /** another door accepts new connections */
+  #handedOver = false
+
+  /** `onRequest`: called for each request to an agent. */
+  constructor(onRequest: () => void = () => undefined) {
+    this.#onRequest = onRequest
+    const isEnding = new WeakMap<Duplex, () => boolean>()
+    const clients = new WeakMap<Duplex, Duplex>()
+    // no time limit for a whole request: uploads and streams may be slow
+    const options = { requestTimeout: 0, keepAliveTimeout: 65_000, IncomingMessage: upgradableMessages(() => true) }
+    this.#server = http.createServer(options, (request, response) => {
+      removeSessionCookies(request)
+      removeConnectionHeaders(request)
+      this.#open.add(response)
+      response.once('close', () => this.#open.delete(response))
+      void this.#route(response).then((target) => {
+        if (response.destroyed) return
+        if (!target) return this.#answer(response, 503, NOTHING_SERVES)
+        endBodyProperly(response, () => target.ending)
+        return this.#forward(request, response, target)
+      })
+    })
+    // accept fails while no file descriptor is free; `listen()` gets its own errors, too
+    this.#server.on('error', () => undefined)
+    this.#server.on('upgrade', (request, socket, head) => {
+      removeSessionCookies(request)
+      this.#upgraded.set(socket, () => refuse(socket, 503))
+      socket.on('error', () => undefined).once('close', () => this.#upgraded.delete(socket))
+      void this.#route(socket).then((target) => {
+        if (socket.destroyed) return
+        if (!target) return refuse(socket, 503)
+        isEnding.set(socket, () => target.ending)
+        return this.#proxy.ws(request, socket as Socket, { target: placeOf(target) }, head)
+      })
+    })
+    this.#proxy.on('proxyReq', (sent, request) => {
+      this.#sent.set(request, sent)
+      sent.once('upgrade', (_response, socket) => {
+        socket.destroy()
+        sent.emit('error', new Error('The agent switched protocols without a request to.'))
+      })
+    })
+    this.#proxy.on('proxyRes', (agentResponse, _request, response) => {
+      if (!sanitizeResponse(agentResponse)) {
+        agentResponse.destroy()
+        return this.#answer(response, 502, NO_ANSWER)
+      }
+      agentResponse.headers.connection = response.shouldKeepAlive && !this.#handedOver ? 'keep-alive' : 'close'
+      protectSessionCookies(agentResponse)
+    })
+    const opened = new WeakSet<Duplex>()
+    this.#proxy.on('proxyReqWs', (sent, _request, socket) => {
+      // must run before httpxy's handlers, which forward the answer
+      sent.once('upgrade', protectSessionCookies).once('response', protectSessionCookies)
+      sent.once('upgrade', () => opened.add(socket)).once('response', () => opened.add(socket))
+      sent.once('upgrade', (_response, agent) => clients.set(agent, socket))
+      socket.once('close', () => sent.destroy())
+    })
+    // httpxy has connected both sockets; an earlier listener would take the agent's first frames
+    this.#proxy.on('proxySocket', (agent) => {
+      const client = clients.get(agent)!
+      this.#upgraded.set(client, endWebSocketProperly(client, agent, isEnding.get(client)!))
+    })
+    this.#proxy.on('error', (_error, request, response) => {
+      if (response instanceof http.ServerResponse) {
+        if (request && !response.headersSent && this.#sent.get(request)?.reusedSocket)
+          return this.#retry(request, response)
+        return this.#answer(response, 502, NO_ANSWER)
+      }
+      const socket = response as Duplex | undefined
+      if (socket && !opened.has(socket)) refuse(socket, 502)
+    })
+  }
+
+  /** Sends new requests to this upstream; null: answers them with 503. */
+  setUpstream(upstream: Upstream | null): void {
+    if (upstream?.id === this.#target?.upstream.id) return
+    const before = this.#target
+    this.#target = upstream && new Target(upstream)
+    if (this.#target) this.#targets.set(this.#target.upstream.id, this.#target)
+    // no new request can reach the previous upstream
+    before?.retire()
+    if (before) void before.idle().then(() => this.#targets.delete(before.upstream.id))
+  }
+
+  /** Resolves when nothing is in flight to that upstream. */
+  async idle(id: string): Promise<void> {
+    await this.#targets.get(id)?.idle()
+  }
+
+  /** New requests wait until the returned function is called, at most 10 s. */
+  pause(): () => void {
+    const over = new AbortController()
+    const paused = sleep(MAX_PAUSE_MS, over.signal).then(() => {
+      if (this.#paused === paused) this.#paused = null
+    })
+    this.#paused = paused
+    return () => over.abort()
+  }
+
+  /** File descriptor of the listening socket; null: it does not listen. */
+  get listening(): number | null {
+    // not documented, but the only way to hand a listening socket to a process that outlives this one
+    return (this.#server as unknown as { _handle: { fd: number } | null })._handle?.fd ?? null
+  }
+
+  /** Throws EADDRINUSE when another program has the port. */
+  async listen(where: ListenOptions & { fd?: number }): Promise<void> {
+    this.#server.listen(where)
+    // no callback: listeners of failed attempts would accumulate
+    await once(this.#server, 'listening')
+  }
+
+  /** Stops new connections. Requests in flight continue. The proxy can listen on another address immediately. */
+  stopListening(): void {
+    if (this.#server.listening) this.#server.close()
+  }
+
+  /** Stops listening and asks clients to open new connections. Resolves when no connection is left. */
+  async handOver(): Promise<void> {
+    this.#handedOver = true
+    const closed = new Promise<void>((resolve) => this.#server.once('close', resolve))
+    // `http.Server.close` would also close idle connections, on which a client may be sending a request
+    if (this.#server.listening) net.Server.prototype.close.call(this.#server)
+    const connections = await new Promise<number>((resolve) => {
+      this.#server.getConnections((_, count) => resolve(count))
+    })
+    if (connections > 0) await closed
+  }
+
+  /** The agents of these upstreams are ending: completes the responses that they leave open. */
+  markEnding(ids: string[]): void {
+    for (const id of ids) {
+      const target = this.#targets.get(id)
+      if (target) target.ending = true
+    }
+  }
+
+  /** Stops new connections and ends requests in flight. */
+  async close(): Promise<void> {
+    this.stopListening()
+    const targets = [...this.#targets.values()]
+    this.markEnding([...this.#targets.keys()])
+    for (const response of this.#open) if (!response.writableEnded) this.#answer(response, 503, NOTHING_SERVES)
+    for (const end of this.#upgraded.values()) end()
+    await resultWithin(CLOSE_MS, Promise.all(targets.map((target) => target.idle())))
+    this.#server.closeAllConnections()
+    for (const socket of this.#upgraded.keys()) socket.destroy()
+    for (const target of targets) target.retire()
+  }
+
+  /** Chooses the target and counts the exchange synchronously, so no switch can happen between. */
+  async #route(exchange: http.ServerResponse | Duplex): Promise<Target | null> {
+    if (this.#paused) await this.#paused
+    const target = this.#target
+    if (target && !exchange.destroyed) target.track(exchange)
+    if (target) this.#onRequest()
+    return target
+  }
+
+  #forward(request: http.IncomingMessage, response: http.ServerResponse, target: Target): Promise<void> {
+    const agent = canBeRepeated(request) ? target.agent : false
+    return this.#proxy.web(request, response, { target: placeOf(target), agent })
+  }
+
+  /** The agent closed an idle connection while the request was sent on it. */
+  #retry(request: http.IncomingMessage, response: http.ServerResponse): void {
+    const target = this.#target
+    if (target) void this.#proxy.web(request, response, { target: placeOf(target), agent: false })
+    else this.#answer(response, 502, NO_ANSWER)
+  }
+
+  /** The body has the format of API errors (docs/api-rules.md#errors). */
+  #answer(response: http.ServerResponse, status: 502 | 503, detail: string): void {
+    if (response.headersSent) return void response.destroy()
+    // headers of an agent answer that broke before its first byte; its length is wrong here
+    for (const name of response.getHeaderNames()) response.removeHeader(name)
+    const connection = this.#handedOver ? { connection: 'close' } : {}
+    const headers = { 'content-type': 'application/json', 'retry-after': '2', ...connection }
+    response.writeHead(status, http.STATUS_CODES[status], headers)
+    response.end(JSON.stringify({ detail, code: 'UNAVAILABLE' }))
+  }
+}
+
+const placeOf = ({ upstream: { host, port } }: Target) => ({ host, port })
+
+/** Whether the request may be sent twice (RFC 9110, 9.2.2) and has no body that is gone by then. */
+function canBeRepeated({ method, headers }: http.IncomingMessage): boolean {
+  return (
+    (method === 'GET' || method === 'HEAD') &&
+    headers['content-length'] === undefined &&
+    headers['transfer-encoding'] === undefined
+  )
+}
+
+function refuse(socket: Duplex, status: 502 | 503): void {
+  if (!socket.writable) return
+  socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nconnection: close\r\nretry-after: 2\r\n\r\n`)
+}

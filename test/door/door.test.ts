@@ -1,0 +1,164 @@
+// The door with real keepers and agents: how it starts, is replaced and ends.
+import { once } from 'node:events'
+import fs from 'node:fs'
+import http from 'node:http'
+import path from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { updateDoor } from '../../src/dataplane/process/door/start-door.ts'
+import { alive } from '../dataplane/support.ts'
+import { get, gone, newSupervisor, planOf, type Supervised, serve } from '../supervisor/support.ts'
+import { needsRoot } from '../support/root.ts'
+
+const open: Supervised[] = []
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((supervised) => supervised.remove()))
+})
+
+/** A supervisor whose agent serves. `like`: shares the door of that one. */
+async function serving(text: string, { source, like }: { source?: string; like?: Supervised } = {}) {
+  const supervised = await newSupervisor(like ? { door: like.config.door } : {})
+  open.unshift(supervised)
+  await supervised.start()
+  const server = await supervised.connect()
+  return {
+    supervised,
+    server,
+    url: await serve(supervised, server, planOf(supervised, text, { ...(source && { source }) })),
+  }
+}
+
+/** Answers with its text. Streams at /events until /end is requested. Echoes WebSockets. */
+const STREAMING = `
+import http from 'node:http'
+import { WebSocketServer } from '${import.meta.resolve('ws')}'
+const streams = new Set()
+const server = http.createServer((req, res) => {
+  if (req.url === '/events') { res.write('first '); return streams.add(res) }
+  if (req.url === '/end') for (const stream of streams) stream.end('last')
+  req.resume().on('end', () => res.end(process.env.TEXT))
+})
+new WebSocketServer({ server }).on('connection', (socket) => socket.on('message', (text) => socket.send(String(text))))
+server.listen(process.env.PORT, '127.0.0.1')
+`
+
+/** Another version of the door's program. */
+function newerVersion({ config: { door } }: Supervised, text = fs.readFileSync(door.file, 'utf8')) {
+  const file = path.join(path.dirname(door.file), 'newer.mjs')
+  fs.writeFileSync(file, `${text}\n// newer\n`)
+  return { ...door, file }
+}
+
+test('a killed door is started again by a keeper, and agents keep running', async () => {
+  const one = await serving('one')
+  const two = await serving('two', { like: one.supervised })
+  const pids = await Promise.all([one, two].map(({ url }) => get(`${url}/pid`)))
+  for (let kills = 0; kills < 2; kills++) {
+    const door = one.supervised.doorPid()!
+    process.kill(door, 'SIGKILL')
+    await gone(door)
+    for (const [i, { url }] of [one, two].entries())
+      await expect.poll(() => get(`${url}/pid`).catch(() => ''), { timeout: 10_000 }).toBe(pids[i])
+  }
+})
+
+test('a newer door takes over without a failed request or a cut stream, and the older one ends after its last stream', async () => {
+  const { supervised, url } = await serving('agent', { source: STREAMING })
+  const older = supervised.doorPid()!
+  const stream = await fetch(`${url}/events`)
+  const reader = stream.body!.getReader()
+  const chunk = async () => new TextDecoder().decode((await reader.read()).value)
+  expect(await chunk()).toBe('first ')
+  const socket = new WebSocket(url.replace('http', 'ws'))
+  await once(socket, 'open')
+
+  const answers: string[] = []
+  let busy = true
+  const client = async (agent: http.Agent, method: string) => {
+    while (busy) answers.push(await request(url, agent, method))
+  }
+  const keepAlive = new http.Agent({ keepAlive: true })
+  const fresh = new http.Agent()
+  const clients = [keepAlive, fresh].flatMap((agent) => ['GET', 'POST'].map((method) => client(agent, method)))
+  await expect.poll(() => answers.length).toBeGreaterThan(20)
+  await updateDoor(newerVersion(supervised))
+  const before = answers.length
+  await expect.poll(() => answers.length).toBeGreaterThan(before + 50)
+  busy = false
+  await Promise.all(clients)
+  keepAlive.destroy()
+  expect(new Set(answers)).toEqual(new Set(['agent']))
+
+  const newer = supervised.doorPid()!
+  expect(newer).not.toBe(older)
+  socket.send('still open')
+  expect(String((await once(socket, 'message'))[0])).toBe('still open')
+  socket.close()
+  expect(alive(older)).toBe(true)
+  await get(`${url}/end`)
+  expect(await chunk()).toBe('last')
+  expect(await gone(older)).toBe(true)
+  expect(await get(url)).toBe('agent')
+})
+
+test('an agent that is replaced after the door was, drains the streams of both doors', async () => {
+  const { supervised, server, url } = await serving('one', { source: STREAMING })
+  const streams = [await fetch(`${url}/events`)]
+  await updateDoor(newerVersion(supervised))
+  streams.push(await fetch(`${url}/events`))
+  const [old] = [server.state().serving!.pid!]
+  const next = planOf(supervised, 'two', { source: STREAMING })
+  await server.ask({ verb: 'prepare', plan: next, ms: 10_000 })
+  await server.ask({ verb: 'switch', key: next.key })
+  expect(await get(url)).toBe('two')
+  expect(alive(old)).toBe(true)
+  await Promise.all(streams.map((stream) => stream.body!.cancel()))
+  expect(await gone(old)).toBe(true)
+})
+
+test('a newer door that can’t start leaves the older one in place', async () => {
+  const { supervised, url } = await serving('one')
+  const older = supervised.doorPid()
+  await expect(updateDoor(newerVersion(supervised, 'process.exit(3)'))).rejects.toThrow('The new door did not start')
+  expect(await get(url)).toBe('one')
+  expect(supervised.doorPid()).toBe(older)
+  await updateDoor(supervised.config.door)
+  expect(supervised.doorPid()).toBe(older)
+})
+
+test('a door ends when no keeper uses it', async () => {
+  const { supervised, server } = await serving('one')
+  const door = supervised.doorPid()!
+  await server.ask({ verb: 'end', drainMs: 0 })
+  expect(await gone(door)).toBe(true)
+  expect(fs.readFileSync(path.join(supervised.config.door.folder, 'error.log'), 'utf8')).toBe('')
+})
+
+test.skipIf(needsRoot('a separate account for the door'))('the door has no root privileges', async () => {
+  const supervised = await newSupervisor()
+  open.push(supervised)
+  const account = { uid: 65_534, gid: 65_534 }
+  supervised.config.door.account = account
+  fs.chownSync(supervised.config.door.folder, account.uid, account.gid)
+  await supervised.start()
+  const url = await serve(supervised, await supervised.connect(), planOf(supervised, 'one'))
+  expect(await get(url)).toBe('one')
+  const status = fs.readFileSync(`/proc/${supervised.doorPid()}/status`, 'utf8')
+  expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65534\t65534\t65534\t65534')
+  expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/)
+})
+
+/** The text of the answer, or the error. */
+function request(url: string, agent: http.Agent, method: string): Promise<string> {
+  return new Promise((resolve) => {
+    const sent = http.request(url, { agent, method }, (response) => {
+      let text = ''
+      response.on('data', (data) => {
+        text += data
+      })
+      response.on('end', () => resolve(text)).on('error', (error) => resolve(error.message))
+    })
+    sent.on('error', (error) => resolve(error.message))
+    sent.end(method === 'POST' ? 'body' : undefined)
+  })
+}
