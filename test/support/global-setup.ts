@@ -16,6 +16,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The run's Postgres: an administrator's URL, the prefix of its databases' names, and the template's name. */
     postgres: { url: string; prefix: string; template: string }
+    /** Start of the run, in ms since the epoch. */
+    runStarted: number
   }
 }
 
@@ -28,6 +30,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await asAdmin(server.url, (admin) => admin.query(`CREATE DATABASE ${template}`))
   await migrate(atDatabase(server.url, template))
   project.provide('postgres', { url: server.url, prefix, template })
+  project.provide('runStarted', Date.now())
   return async () => {
     await asAdmin(server.url, async (admin) => {
       const { rows } = await admin.query<{ datname: string }>(

@@ -19,7 +19,7 @@ export const PYTHON = `${NAME}:python`
 
 const PROBE = `${NAME}:probe`
 
-const COMMANDS = 'sh cat chmod chown cp dirname env grep ls mkdir rm sleep touch truncate uname'.split(' ')
+const COMMANDS = 'sh cat chmod chown cp dirname env find grep ls mkdir rm sleep touch truncate uname'.split(' ')
 
 /** The engine's environment. `folder`: for its settings and its images. */
 export function realEnvironment(folder: string): Record<string, string> {
@@ -30,7 +30,7 @@ export function realEnvironment(folder: string): Record<string, string> {
   const at = (name: string) => JSON.stringify(path.join(folder, name))
   // enough for a machine without the right to raise limits
   const limits = 'default_ulimits=["nofile=1000:1000","nproc=1000:1000"]'
-  const settings = `[engine]\nruntime="runc"\ncgroup_manager="cgroupfs"\n[containers]\n${limits}\n`
+  const settings = `[engine]\nruntime="runc"\ncgroup_manager="cgroupfs"\n[containers]\n${limits}\n[network]\nnetwork_config_dir=${at('networks')}\n`
   const storage = `[storage]\ndriver="overlay"\ngraphroot=${at('storage')}\nrunroot=${at('run')}\n`
   const TMPDIR = path.join(folder, 'tmp')
   fs.mkdirSync(TMPDIR, { recursive: true })

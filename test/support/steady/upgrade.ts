@@ -1,10 +1,11 @@
 /** A separate checkout for tests that upgrade the code of a running server. */
 import { execFile } from 'node:child_process'
-import { appendFile, cp, mkdtemp, rm } from 'node:fs/promises'
+import { appendFile, cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { removeFolder } from '../data-dir.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Files that a server needs. npm makes `node_modules`. */
@@ -15,8 +16,8 @@ export interface Checkout {
   folder: string
   /** `rm -rf node_modules && npm ci`, like an upgrade in place. */
   install(): Promise<void>
-  /** Copies our packages, as hard links if possible. Linux. */
-  linkPackages(): Promise<void>
+  /** Links our packages and copies our build, so that only changed programs are built. */
+  shareInstall(): Promise<void>
   remove(): Promise<void>
 }
 
@@ -34,10 +35,12 @@ export async function checkout({ another = false } = {}): Promise<Checkout> {
       await rm(path.join(folder, 'node_modules'), { recursive: true, force: true })
       await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: folder })
     },
-    async linkPackages() {
-      const packages = path.join(ROOT, 'node_modules')
-      await run('cp', ['-al', packages, folder]).catch(() => run('cp', ['-a', packages, folder]))
+    async shareInstall() {
+      await symlink(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
+      const { name } = JSON.parse(await readFile(path.join(ROOT, 'dist/build.json'), 'utf8'))
+      for (const part of ['build.json', name])
+        await cp(path.join(ROOT, 'dist', part), path.join(folder, 'dist', part), { recursive: true })
     },
-    remove: () => rm(folder, { recursive: true, force: true }),
+    remove: () => removeFolder(folder),
   }
 }
