@@ -3,6 +3,7 @@
  * chaos -- NAME …` runs other scenarios, `all` every one. Exits with 1 on any violation.
  */
 import { agentScenarios } from './agents.ts'
+import { composeFile } from './compose.ts'
 import { eventStreams } from './events/events.ts'
 import { postgresRestarts } from './postgres.ts'
 import { retryStorm } from './retries/retries.ts'
@@ -17,6 +18,7 @@ const scenarios: readonly Scenario[] = [
   ['postgres', postgresRestarts],
   ['retries', retryStorm],
   ...agentScenarios,
+  ['compose', composeFile],
 ]
 const named = process.argv.slice(2)
 const names = scenarios.map(([name]) => name)
