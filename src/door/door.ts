@@ -8,7 +8,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildOf, publishSocket } from '../dataplane/process/door/door-connection.ts'
 import type { DoorProgram, FromDoor, ToDoor } from '../dataplane/process/door/messages.ts'
-import { type DoorConfig, type InheritedAddress, spawnDoor } from '../dataplane/process/door/start-door.ts'
+import { type DoorConfig, type InheritedAddress, startNextDoor } from '../dataplane/process/door/start-door.ts'
 import { takeLock } from '../dataplane/process/processes/supervisor-locks.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { Address } from './address.ts'
@@ -69,7 +69,9 @@ class Door {
   }
 
   async listen(): Promise<void> {
-    fs.rmSync(this.#socket, { force: true })
+    // left by doors that were killed; a door that was replaced needs none
+    const sockets = fs.readdirSync(this.#folder).filter((name) => /^\d+$/.test(name))
+    for (const name of sockets) fs.rmSync(path.join(this.#folder, name), { force: true })
     await new Promise<void>((resolve, reject) => {
       this.#control.once('error', reject).listen(this.#socket, resolve)
     })
@@ -117,12 +119,8 @@ class Door {
     if (this.#replaced) return 'This door was replaced already.'
     const listening = [...this.#clients].flatMap((client) => client.listening() ?? [])
     const inherited = listening.map(({ deployment, port, host }, i) => ({ deployment, port, host, fd: 3 + i }))
-    const child = spawnDoor(
-      // this process can't change its account
-      { ...program, account: null },
-      { folder: this.#folder, inherited },
-      listening.map(({ fd }) => fd),
-    )
+    const sockets = listening.map(({ fd }) => fd)
+    const child = startNextDoor(program, { folder: this.#folder, inherited }, sockets)
     const ready = new Promise<boolean>((resolve) => {
       child.once('exit', () => resolve(false)).once('error', () => resolve(false))
       child.stdout?.once('data', () => resolve(true))

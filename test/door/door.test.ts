@@ -12,7 +12,8 @@ import { needsRoot } from '../support/root.ts'
 
 const open: Supervised[] = []
 afterEach(async () => {
-  await Promise.all(open.splice(0).map((supervised) => supervised.remove()))
+  // the one whose door the others use comes last
+  for (const supervised of open.splice(0)) await supervised.remove()
 })
 
 /** A supervisor whose agent serves. `like`: shares the door of that one. */
@@ -134,19 +135,30 @@ test('a door ends when no keeper uses it', async () => {
   expect(fs.readFileSync(path.join(supervised.config.door.folder, 'error.log'), 'utf8')).toBe('')
 })
 
-test.skipIf(needsRoot('a separate account for the door'))('the door has no root privileges', async () => {
-  const supervised = await newSupervisor()
-  open.push(supervised)
-  const account = { uid: 65_534, gid: 65_534 }
-  supervised.config.door.account = account
-  fs.chownSync(supervised.config.door.folder, account.uid, account.gid)
-  await supervised.start()
-  const url = await serve(supervised, await supervised.connect(), planOf(supervised, 'one'))
-  expect(await get(url)).toBe('one')
-  const status = fs.readFileSync(`/proc/${supervised.doorPid()}/status`, 'utf8')
-  expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65534\t65534\t65534\t65534')
-  expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/)
-})
+test.skipIf(needsRoot('a separate account for the door'))(
+  'a door has no root privileges, and neither has the one that replaces it',
+  async () => {
+    const supervised = await newSupervisor()
+    open.push(supervised)
+    const account = { uid: 65_534, gid: 65_534 }
+    supervised.config.door.account = account
+    fs.chownSync(supervised.config.door.folder, account.uid, account.gid)
+    await supervised.start()
+    const url = await serve(supervised, await supervised.connect(), planOf(supervised, 'one'))
+    expect(await get(url)).toBe('one')
+    const older = supervised.doorPid()!
+    const newer = newerVersion(supervised)
+    fs.chmodSync(newer.file, 0o644)
+    await updateDoor(newer)
+    expect(await gone(older)).toBe(true)
+    expect(await get(url)).toBe('one')
+    const status = fs.readFileSync(`/proc/${supervised.doorPid()}/status`, 'utf8')
+    expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65534\t65534\t65534\t65534')
+    expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/)
+    const folder = fs.readdirSync(supervised.config.door.folder).sort()
+    expect(folder).toEqual([String(supervised.doorPid()), 'door.json', 'error.log', 'lock'].sort())
+  },
+)
 
 /** The text of the answer, or the error. */
 function request(url: string, agent: http.Agent, method: string): Promise<string> {

@@ -116,8 +116,8 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
         child.kill('SIGTERM')
         await ended
       }
-      // the door would wait for other keepers
-      const door = doorPidIn(config.door.folder)
+      // a door waits for other keepers; the door of another supervisor has some
+      const door = config.door.folder.startsWith(root) ? doorPidIn(config.door.folder) : null
       if (door !== null) process.kill(door, 'SIGTERM')
       await eventually(() => door === null || !alive(door))
       fs.rmSync(root, { recursive: true, force: true })

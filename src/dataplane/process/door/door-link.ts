@@ -6,7 +6,7 @@ import { backoff, sleep } from '../../../platform/async/retry.ts'
 import { resultWithin } from '../../../platform/async/time-limit.ts'
 import { connectToDoor, type DoorConnection } from './door-connection.ts'
 import type { AddressState, DoorProgram, FromDoor, HealthAnswer } from './messages.ts'
-import { spawnDoor } from './start-door.ts'
+import { startDoor } from './start-door.ts'
 
 /** longest wait for a door to apply a state; a new connection gets the state first */
 const APPLIED_MS = 10_000
@@ -97,9 +97,8 @@ export class DoorLink {
   }
 
   #startDoor(): void {
-    const { folder } = this.program
     try {
-      spawnDoor(this.program, { folder })
+      startDoor(this.program)
     } catch {
       // the folder is gone, or no file descriptor is free: the loop tries again
     }

@@ -1,5 +1,5 @@
 /** Starts a door, and replaces a running door of another version. */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { buildOf, connectToDoor } from './door-connection.ts'
@@ -22,27 +22,40 @@ export interface InheritedAddress {
 /** Limits V8's young generation (MB): V8 does not give back what a burst of requests made it grow by. */
 const MEMORY_OPTIONS = ['--max-semi-space-size=2']
 
-/**
- * Starts the program as a process that outlives this one. A second door ends by itself. `sockets`: file descriptors that it gets from
- * number 3 on; it then prints a line when it listens.
- */
-export function spawnDoor({ node, file, folder, account }: DoorProgram, config: DoorConfig, sockets: number[] = []) {
+/** Starts the program as a process that outlives this one. A second door ends by itself. */
+export function startDoor(program: DoorProgram): void {
+  const { folder, account } = program
   const errors = fs.openSync(path.join(folder, 'error.log'), 'a', 0o600)
   try {
-    const child = spawn(node, [...MEMORY_OPTIONS, file], {
-      cwd: '/',
-      env: {},
-      detached: true,
-      ...(account ? { uid: account.uid, gid: account.gid } : {}),
-      stdio: ['pipe', sockets.length > 0 ? 'pipe' : 'ignore', errors, ...sockets],
-    })
-    child.on('error', () => undefined)
-    child.stdin!.on('error', () => undefined).end(`${JSON.stringify(config)}\n`)
-    child.unref()
-    return child
+    spawnDoor(program, { folder }, { account, stdio: ['ignore', errors] })
   } finally {
     fs.closeSync(errors)
   }
+}
+
+/** Starts the program under our account and with our stderr. It prints a line on its stdout when it listens. */
+export function startNextDoor(program: DoorProgram, config: DoorConfig, sockets: number[]): ChildProcess {
+  return spawnDoor(program, config, { account: null, stdio: ['pipe', 'inherit', ...sockets] })
+}
+
+interface SpawnOptions {
+  account: DoorProgram['account']
+  /** from stdout on */
+  stdio: ('ignore' | 'pipe' | 'inherit' | number)[]
+}
+
+function spawnDoor({ node, file }: DoorProgram, config: DoorConfig, { account, stdio }: SpawnOptions): ChildProcess {
+  const child = spawn(node, [...MEMORY_OPTIONS, file], {
+    cwd: '/',
+    env: {},
+    detached: true,
+    ...(account ? { uid: account.uid, gid: account.gid } : {}),
+    stdio: ['pipe', ...stdio],
+  })
+  child.on('error', () => undefined)
+  child.stdin!.on('error', () => undefined).end(`${JSON.stringify(config)}\n`)
+  child.unref()
+  return child
 }
 
 /** Replaces a running door by this program, unless it is the same. Throws with the reason when that fails. */
