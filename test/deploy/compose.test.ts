@@ -4,6 +4,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:f
 import os from 'node:os'
 import path from 'node:path'
 import { loadYaml } from '@kubernetes/client-node'
+import { Ajv } from 'ajv'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { SETTINGS } from '../../src/platform/config/settings.ts'
@@ -64,6 +65,16 @@ test('the server accepts its settings with these secrets, and Postgres has the p
       .flatMap(([name, value]) => (name.endsWith('_FILE') ? [value] : []))
       .sort(),
   )
+})
+
+test('the file is valid by the schema of the Compose specification', () => {
+  const schema = path.join(ROOT, 'node_modules/dclint/schemas/compose.schema.json')
+  const options = { strict: false, validateSchema: false, validateFormats: false }
+  const validate = new Ajv(options).compile(JSON.parse(readFileSync(schema, 'utf8')))
+  validate(compose)
+  expect(validate.errors).toBeNull()
+  const misspelled = { ...compose, services: { server: { ...compose.services.server, tmpfss: ['/tmp'] } } }
+  expect(validate(misspelled)).toBe(false)
 })
 
 test('each volume, secret, service and file that a service names exists', () => {
