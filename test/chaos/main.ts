@@ -2,6 +2,9 @@
  * `npm run chaos`: faults of servers, connections and Postgres while clients follow events, in three minutes. `npm run
  * chaos -- NAME …` runs other scenarios, `all` every one. Exits with 1 on any violation.
  */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { ROOT } from '../support/process.ts'
 import { agentScenarios } from './agents.ts'
 import { airGapped } from './bundle.ts'
 import { composeFile } from './compose.ts'
@@ -14,6 +17,14 @@ export type Scenario = readonly [name: string, run: () => Promise<boolean>]
 const DEFAULT = 'events'
 const ALL = 'all'
 
+/** Runs a test file with the tests that take too long for `npm test`. */
+const longForm = (file: string) => async (): Promise<boolean> => {
+  const env = { ...process.env, LONG_FORM: 'on' }
+  const args = ['node_modules/vitest/vitest.mjs', 'run', file]
+  const [code] = await once(spawn(process.execPath, args, { cwd: ROOT, env, stdio: 'inherit' }), 'close')
+  return code === 0
+}
+
 const scenarios: readonly Scenario[] = [
   [DEFAULT, eventStreams],
   ['postgres', postgresRestarts],
@@ -21,6 +32,7 @@ const scenarios: readonly Scenario[] = [
   ...agentScenarios,
   ['compose', composeFile],
   ['bundle', airGapped],
+  ['real-engine', longForm('test/e2e/real-engine.test.ts')],
 ]
 const named = process.argv.slice(2)
 const names = scenarios.map(([name]) => name)

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promi
 import http from 'node:http'
 import net from 'node:net'
 import path from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { testApp } from '../support/app.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
 import { gitBody, gitDeployment, imageBody } from '../support/factories.ts'
@@ -119,17 +119,32 @@ describe('with a Postgres of its own', () => {
       expect(await Promise.all(['.', 'apps', 'secrets.key', 'workers'].map(mode))).toEqual(['711', '711', '600', '700'])
     },
   )
+})
+
+describe('on the data of an earlier start', () => {
+  let data: typeof folder
+  let key: string
+  beforeAll(async () => {
+    data = await temporaryFolder()
+    const first = await startServer({ DATA_DIR: data.path })
+    key = first.key!
+    first.child.kill('SIGTERM')
+    await first.ended
+  })
+  afterAll(() => data?.remove())
+  const restart = () => start({ DATA_DIR: data.path })
+  const files = () => path.join(data.path, 'postgres')
+  const postmaster = async () => Number.parseInt(await readFile(path.join(files(), 'postmaster.pid'), 'utf8'), 10)
 
   test('closing the terminal ends the server with its Postgres', async () => {
-    const server = await start()
+    const server = await restart()
     server.child.kill('SIGHUP')
     expect((await server.ended).code).toBe(0)
-    expect(await readdir(path.join(folder.path, 'postgres'))).not.toContain('postmaster.pid')
+    expect(await readdir(files())).not.toContain('postmaster.pid')
   })
 
   test('data survives kill -9', async () => {
-    const killed = await start()
-    const key = killed.key!
+    const killed = await restart()
     const made = await fetch(`${killed.url}/v2/deployments`, {
       method: 'POST',
       headers: { 'x-api-key': key, 'content-type': 'application/json' },
@@ -139,30 +154,26 @@ describe('with a Postgres of its own', () => {
     const { id } = (await made.json()) as { id: string }
     killed.child.kill('SIGKILL')
     await killed.ended
-    const next = await start()
+    const next = await restart()
     expect(next.key).toBeUndefined()
     expect((await get(`${next.url}/v2/deployments/${id}`, key)).status).toBe(200)
     next.child.kill('SIGTERM')
     expect((await next.ended).code).toBe(0)
   })
-})
 
-describe('an embedded Postgres that ends unexpectedly', () => {
-  const files = () => path.join(folder.path, 'postgres')
-  const postmaster = async () => Number.parseInt(await readFile(path.join(files(), 'postmaster.pid'), 'utf8'), 10)
-
-  test('is restarted by its server', async () => {
-    const server = await start()
+  test('an embedded Postgres that ends unexpectedly is restarted by its server', async () => {
+    const server = await restart()
     process.kill(await postmaster(), 'SIGKILL')
     await expect
-      .poll(async () => (await get(`${server.url}/v2/deployments`, server.key)).status, { timeout: 20_000 })
+      .poll(async () => (await get(`${server.url}/v2/deployments`, key)).status, { timeout: 20_000 })
       .toBe(200)
     server.child.kill('SIGTERM')
     expect((await server.ended).code).toBe(0)
   })
 
-  test('ends its server with the reason if it can’t be restarted', async () => {
-    const server = await start()
+  // the last one, because it takes the files away
+  test('an embedded Postgres that can’t be restarted ends its server with the reason', async () => {
+    const server = await restart()
     const pid = await postmaster()
     await rename(files(), `${files()}.gone`)
     process.kill(pid, 'SIGKILL')
