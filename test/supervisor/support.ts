@@ -120,7 +120,8 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
       const door = config.door.folder.startsWith(root) ? doorPidIn(config.door.folder) : null
       if (door !== null) process.kill(door, 'SIGTERM')
       await eventually(() => door === null || !alive(door))
-      fs.rmSync(root, { recursive: true, force: true })
+      // a second door, which waited for the lock of the first, writes into its folder until it ends unused
+      fs.rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     },
   }
 }
