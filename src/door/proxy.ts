@@ -68,7 +68,8 @@ class Target {
 }
 
 export class AppProxy {
-  readonly #proxy = createProxyServer({ agent: false, xfwd: true })
+  // an `agent` here would override that of each call
+  readonly #proxy = createProxyServer({ xfwd: true })
   readonly #server: http.Server
   readonly #open = new Set<http.ServerResponse>()
   /** by client socket; the function ends it */
@@ -111,7 +112,7 @@ export class AppProxy {
         if (socket.destroyed) return
         if (!target) return refuse(socket, 503)
         isEnding.set(socket, () => target.ending)
-        return this.#proxy.ws(request, socket as Socket, { target: placeOf(target) }, head)
+        return this.#proxy.ws(request, socket as Socket, { target: placeOf(target), agent: false }, head)
       })
     })
     this.#proxy.on('proxyReq', (sent, request) => {

@@ -1,5 +1,6 @@
 // The proxy with agents and clients that break the rules of HTTP.
 import { once } from 'node:events'
+import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FrameBoundaries } from '../../src/door/endings.ts'
@@ -94,6 +95,24 @@ test.for([
   const [first, second] = read(await exchange(GET, LAST))
   expect(first).toEqual({ status: Number(answer!.slice(9, 12)), body })
   expect(second).toEqual({ status: 200, body: 'ok' })
+})
+
+test('GETs in a row share a connection to the agent until another agent serves', async () => {
+  let [opened, closed] = [0, 0]
+  const keeping = http.createServer((_request, response) => response.end('ok'))
+  keeping.on('connection', (socket) => {
+    opened++
+    socket.once('close', () => closed++)
+  })
+  keeping.listen(0, '127.0.0.1')
+  await once(keeping, 'listening')
+  proxy.setUpstream({ id: 'keeping', host: '127.0.0.1', port: (keeping.address() as AddressInfo).port })
+  const all = await exchange(GET, GET, GET, LAST)
+  expect(read(all)).toEqual(Array.from({ length: 4 }, () => ({ status: 200, body: 'ok' })))
+  expect([opened, closed]).toEqual([1, 0])
+  proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+  await expect.poll(() => closed).toBe(1)
+  keeping.close()
 })
 
 test('a request on a connection that the agent has just closed is sent again if it is a GET, and a POST never uses one', async () => {

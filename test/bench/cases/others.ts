@@ -3,6 +3,7 @@ import type { How } from '../measure/compare.ts'
 import { agentAttacks } from '../others/agents.ts'
 import { createsBesideManyFiles } from '../others/creates.ts'
 import { dashboard } from '../others/dashboard.ts'
+import { doorThroughput } from '../others/door.ts'
 import { fairness } from '../others/fairness.ts'
 import { followedLogs } from '../others/logs.ts'
 import { manyAgents } from '../others/many-agents.ts'
@@ -34,6 +35,7 @@ export const otherCases: Case[] = [
   telling('fairness', 'What others notice of one client that takes all it can get', fairness),
   ...(process.platform === 'linux'
     ? [
+        telling('door', 'An agent behind the door, and behind Caddy', doorThroughput),
         telling('agents', 'A hundred agents of the process runtime at rest', manyAgents),
         telling('creates', 'Deployments that are created beside many files in /tmp', createsBesideManyFiles),
       ]
