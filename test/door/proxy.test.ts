@@ -115,6 +115,30 @@ test('GETs in a row share a connection to the agent until another agent serves',
   keeping.close()
 })
 
+test('bytes that an agent sends after its answer are not the answer to the next request', async () => {
+  const sent: Promise<void>[] = []
+  const talkative = net.createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', () => {
+      socket.write(GOOD)
+      sent.push(
+        new Promise((resolve) => {
+          setImmediate(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong', () => resolve()))
+        }),
+      )
+    })
+  })
+  talkative.listen(0, '127.0.0.1')
+  await once(talkative, 'listening')
+  proxy.setUpstream({ id: 'talkative', host: '127.0.0.1', port: (talkative.address() as AddressInfo).port })
+  for (let requests = 1; requests <= 5; requests++) {
+    expect(read(await exchange(LAST))).toEqual([{ status: 200, body: 'ok' }])
+    await Promise.all(sent)
+  }
+  proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+  talkative.close()
+})
+
 test('a request on a connection that the agent has just closed is sent again if it is a GET, and a POST never uses one', async () => {
   const requests: string[] = []
   // answers the first request of each connection, and closes the connection when it gets a second one
