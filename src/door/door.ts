@@ -20,7 +20,7 @@ const UNUSED_MS = 3000
 const CLAIM_MS = 30_000
 /** from the start of another door until it listens */
 const REPLACE_TIMEOUT_MS = 10_000
-/** The lock of the door that is being replaced is free a moment later. */
+/** They may reach all processes of a service or a terminal. Keepers need the door until their agents have drained. */
 const IGNORED_SIGNALS = ['SIGINT', 'SIGHUP'] as const
 
 /** Resolves when it listens, or immediately if another door runs. It exits by itself. */
@@ -42,7 +42,7 @@ export async function runDoor(config: DoorConfig): Promise<void> {
     if (!taken) return void process.exit()
     door.lock = taken
   } else door.lock = lock
-  process.on('SIGTERM', () => door.end())
+  process.on('SIGTERM', () => door.leave())
 }
 
 class Door {
@@ -54,6 +54,7 @@ class Door {
   /** by deployment: addresses whose keeper has not connected yet */
   readonly #unclaimed = new Map<string, Address>()
   #unused: NodeJS.Timeout | undefined
+  #unusedMs = UNUSED_MS
   #replaced = false
   readonly #control = net.createServer((socket) => this.#accept(socket))
 
@@ -81,7 +82,13 @@ class Door {
     this.#look()
   }
 
-  end(): void {
+  /** Ends the process as soon as no client is connected. */
+  leave(): void {
+    this.#unusedMs = 0
+    this.#look()
+  }
+
+  #end(): void {
     this.lock?.release()
     process.exit()
   }
@@ -90,7 +97,7 @@ class Door {
   #look(): void {
     clearTimeout(this.#unused)
     if (this.#clients.size > 0 || this.#unclaimed.size > 0) return
-    this.#unused = setTimeout(() => this.end(), UNUSED_MS)
+    this.#unused = setTimeout(() => this.#end(), this.#unusedMs)
   }
 
   #accept(socket: net.Socket): void {
@@ -165,14 +172,15 @@ class Client {
     socket.once('close', () => void this.#address?.close())
     createInterface({ input: socket })
       .on('error', () => socket.destroy())
-      .on('line', (line) => void this.#onRequest(JSON.parse(line) as ToDoor))
+      .on('line', (line) => void this.#onRequest(line).catch(() => socket.destroy()))
   }
 
   send(message: FromDoor): void {
     if (this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`)
   }
 
-  listening(): (Omit<InheritedAddress, 'fd'> & { fd: number }) | null {
+  /** Null: it does not listen. `fd`: of this process. */
+  listening(): InheritedAddress | null {
     const open = this.#address?.listening()
     return open && this.#deployment !== null ? { deployment: this.#deployment, ...open } : null
   }
@@ -184,7 +192,9 @@ class Client {
     this.#socket.end()
   }
 
-  async #onRequest(request: ToDoor): Promise<void> {
+  /** Throws on an invalid message. */
+  async #onRequest(line: string): Promise<void> {
+    const request = JSON.parse(line) as ToDoor
     const answer = await this.#perform(request)
     this.send({ say: 'answer', id: request.id, ...answer })
   }

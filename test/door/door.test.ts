@@ -127,6 +127,16 @@ test('a newer door that can’t start leaves the older one in place', async () =
   expect(supervised.doorPid()).toBe(older)
 })
 
+test('a door that gets SIGTERM serves until no keeper uses it', async () => {
+  const { supervised, server, url } = await serving('one')
+  const door = supervised.doorPid()!
+  process.kill(door, 'SIGTERM')
+  expect(await get(url)).toBe('one')
+  expect(supervised.doorPid()).toBe(door)
+  await server.ask({ verb: 'end', drainMs: 0 })
+  expect(await gone(door)).toBe(true)
+})
+
 test('a door ends when no keeper uses it', async () => {
   const { supervised, server } = await serving('one')
   const door = supervised.doorPid()!
