@@ -245,6 +245,12 @@ test('listener and builder read valid settings, and call the server of their rel
   )
 })
 
+test('the home of a builder is a volume, where podman can write', () => {
+  const [{ volumeMounts }] = podOf(one(everything, 'Deployment', 'pilothouse-builder')).containers
+  const { HOME } = environment(everything, 'pilothouse-builder', SECRETS)
+  expect(volumeMounts.map(({ mountPath }: Any) => mountPath)).toContain(HOME)
+})
+
 test('policies admit the listener, the builders and the test pod of the release in addition to the named peers', () => {
   const { spec } = one(everything, 'NetworkPolicy')
   const [{ from, ports }] = spec.ingress
