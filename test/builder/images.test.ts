@@ -10,7 +10,7 @@ import type { SourceBuilderOptions } from '../../src/dataplane/builder/source-bu
 import { EMPTY_MASK } from '../../src/dataplane/output/mask.ts'
 import type { Engine } from '../../src/dataplane/process/engine/engine.ts'
 import { claimOf, memoryLog, never } from '../dataplane/support.ts'
-import { BASE, testEngine } from '../support/engine/engine.ts'
+import { BASE, REAL, testEngine } from '../support/engine/engine.ts'
 import { type ImageBuilderFixture, NO_LEFTOVERS, openImageBuilder } from './image-builder.ts'
 import { whenCancelled, whenKilled } from './interrupted-builds.ts'
 
@@ -57,6 +57,16 @@ test('a Node repository becomes an image by a generated Dockerfile', async () =>
   const { artifact } = await open().build(claim, step, memoryLog(), never)
   expect(Object.values(await fixture.registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
 })
+
+test.skipIf(REAL)(
+  'an old podman that calls an engine elsewhere ends the build with the version that it needs',
+  async () => {
+    const env = { ...fixture.engine.env, CONTAINER_HOST: 'tcp://127.0.0.1:1' }
+    const building = open({ env }).build(claimOf(), build({ Dockerfile: `FROM ${BASE}\n` }), memoryLog(), never)
+    await expect(building).rejects.toMatchObject({ reason: 'TOOL_MISSING', message: expect.stringContaining('4.6') })
+    expect(fixture.leftovers()).toEqual(NO_LEFTOVERS)
+  },
+)
 
 test('a build that is cancelled in any phase leaves no process, no working container and no tag', () =>
   whenCancelled(fixture))

@@ -75,6 +75,11 @@ export async function buildWithEngine(build: EngineBuild): Promise<string> {
     `docker://${target}`,
   ])
   await forgetCacheNames(engine, `${repository.name}/${CACHE}`, build.signal)
+  if (!fs.existsSync(digest))
+    throw new StepFailure(
+      'TOOL_MISSING',
+      'podman did not write the digest of the pushed image: with CONTAINER_HOST it needs version 4.6 or newer, here and on that host.',
+    )
   return `${repository.name}@${checkedDigest(fs.readFileSync(digest, 'utf8'))}`
 }
 
