@@ -11,6 +11,7 @@ import { EXIT_CODES, type Outcome } from '../../src/cli/terminal/command.ts'
 import { run as runTree, type Tree } from '../../src/cli/terminal/run.ts'
 import { COMMANDS } from '../../src/cli/tree.ts'
 import { useApp } from '../support/app.ts'
+import { run as runProgram } from '../support/process.ts'
 import { command } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -49,6 +50,13 @@ async function examplesOf(line: string): Promise<string[]> {
 /** Those that need no shell and no context. */
 const plainExamplesOf = async (line: string) =>
   (await examplesOf(line)).filter((example) => !/["'$|<>]|--context/.test(example))
+
+test('a command whose reader has ended, as in `pilothouse … | head -1`, ends without an error message', async () => {
+  const { child, ended } = runProgram('cli', ['--help'], env)
+  child.stdout!.destroy()
+  // 128 + SIGPIPE
+  expect(await ended).toMatchObject({ code: 141, stderr: '' })
+})
 
 test('@pilothouse/cli says where the commands of the server’s machine are', async () => {
   expect(OTHER_COMMANDS).toEqual(Object.keys(COMMANDS).filter((name) => !Object.hasOwn(REMOTE_COMMANDS, name)))

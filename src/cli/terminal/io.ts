@@ -15,15 +15,24 @@ export interface Io {
   leaveOnSignals?: () => void
 }
 
-export const processIo = (): Io => ({
-  env: process.env,
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
-  colours: { out: showsColours(process.stdout), err: showsColours(process.stderr) },
-  ...(process.stdin.isTTY && process.stderr.isTTY && { ask }),
-  animated: process.stderr.isTTY && process.env.TERM !== 'dumb',
-  leaveOnSignals,
-})
+export function processIo(): Io {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', leaveOnClosedPipe)
+  return {
+    env: process.env,
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    colours: { out: showsColours(process.stdout), err: showsColours(process.stderr) },
+    ...(process.stdin.isTTY && process.stderr.isTTY && { ask }),
+    animated: process.stderr.isTTY && process.env.TERM !== 'dumb',
+    leaveOnSignals,
+  }
+}
+
+/** The reader has ended, as in `pilothouse events -f | head`. 141 is the exit code of SIGPIPE, which Node ignores. */
+function leaveOnClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(141)
+}
 
 /** Respects NO_COLOR. */
 const showsColours = (stream: NodeJS.WriteStream): boolean => stream.isTTY && stream.hasColors()
