@@ -407,7 +407,7 @@ test('the process exits with the code of the outcome, and immediately with 130 o
   expect(wrong).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: expect.stringContaining('Usage: pilothouse deploy [options] [name]'),
+    stderr: expect.stringContaining('Usage: pilothouse deploy [options] [deployment]'),
   })
   const { child, output, ended } = run('cli', ['deploy', name, ...IMAGE], env)
   await expect.poll(() => output.stderr).toMatch(/^CREATING/m)

@@ -4,6 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import { exitMessage } from '../../src/app/exit-message.ts'
+import { suggestions } from '../../src/cli/remote/tree.ts'
 import type { Io } from '../../src/cli/terminal/io.ts'
 import { run } from '../../src/cli/terminal/run.ts'
 import { COMMANDS } from '../../src/cli/tree.ts'
@@ -79,6 +80,6 @@ export async function command(
       onLine(text)
     },
   }
-  ran.code = await run({ tree: COMMANDS, describe: exitMessage }, words, io)
+  ran.code = await run({ tree: COMMANDS, suggestions, describe: exitMessage }, words, io)
   return ran
 }

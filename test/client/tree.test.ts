@@ -1,17 +1,21 @@
 /** Rules that every command keeps, for the whole tree: help, examples, exit codes, the document of --json. */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { OTHER_COMMANDS, REMOTE_COMMANDS } from '../../src/cli/remote/tree.ts'
+import { saveContext, useContext } from '../../src/cli/remote/frame/contexts.ts'
+import { SUGGESTIONS } from '../../src/cli/remote/frame/suggestions.ts'
+import { OTHER_COMMANDS, REMOTE_COMMANDS, suggestions } from '../../src/cli/remote/tree.ts'
 import { EXIT_CODES, type Outcome } from '../../src/cli/terminal/command.ts'
 import { run as runTree, type Tree } from '../../src/cli/terminal/run.ts'
 import { COMMANDS } from '../../src/cli/tree.ts'
 import { useApp } from '../support/app.ts'
+import { gitDeployment } from '../support/factories.ts'
 import { run as runProgram } from '../support/process.ts'
+import { startHttp } from '../support/web-server.ts'
 import { command } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -60,7 +64,7 @@ test('a command whose reader has ended, as in `pilothouse … | head -1`, ends w
 
 test('@pilothouse/cli says where the commands of the server’s machine are', async () => {
   expect(OTHER_COMMANDS).toEqual(Object.keys(COMMANDS).filter((name) => !Object.hasOwn(REMOTE_COMMANDS, name)))
-  const program = { tree: REMOTE_COMMANDS, elsewhere: OTHER_COMMANDS, describe: String }
+  const program = { tree: REMOTE_COMMANDS, elsewhere: OTHER_COMMANDS, suggestions, describe: String }
   for (const name of OTHER_COMMANDS) {
     let err = ''
     const io = { env, out: () => undefined, err: (text: string) => (err += text) }
@@ -154,11 +158,61 @@ test('a group without a command exits with 2 and shows its help', async () => {
 })
 
 describe('The TAB key', () => {
+  /** `pilothouse` for the scripts, with two contexts. */
+  const variables = () => {
+    saveContext(env, { url: app.url, key: app.keys.viewer }, 'here')
+    saveContext(env, { url: 'http://127.0.0.1:1', key: 'k' }, 'away')
+    useContext(env, 'here')
+    return { ...env, PATH: process.env.PATH }
+  }
   const complete = async (...words: string[]) => {
     const args = ['src/start/start.mjs', 'cli', 'complete', '--', ...words]
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT })
-    return stdout.split('\n').map((line) => line.split('\t')[0])
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT, env: variables() })
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines.pop()).toBe(':4')
+    return lines.map((line) => line.split('\t')[0])
   }
+
+  test('completes names of contexts and values of options', async () => {
+    expect(await complete('context', 'use', '')).toEqual(['away', 'here'])
+    expect(await complete('list', '--context', 'h')).toEqual(['here'])
+    expect(await complete('list', '--status', 'RE')).toEqual(['READY'])
+    expect(await complete('keys', 'create', '--role', 'ad')).toEqual(['admin'])
+    expect(await complete('deploy', '--type', '')).toEqual(['dev', 'prod'])
+  })
+
+  test('completes names of the server’s deployments, and nothing if the server is away', async () => {
+    const { name } = await gitDeployment(app)
+    expect(await complete('status', name.slice(0, -1))).toEqual([name])
+    expect(await complete('secrets', 'set', '--context', 'here', name)).toEqual([name])
+    expect(await complete('status', '--context=away', '')).toEqual([])
+  })
+
+  test('waits a second for a server that hangs', async () => {
+    const { origin, close } = await startHttp(() => undefined)
+    onTestFinished(close)
+    saveContext(env, { url: origin, key: 'k' }, 'hangs')
+    const startedAt = performance.now()
+    expect(await SUGGESTIONS.deployment!(env, ['status', '']).catch(() => 'refused')).toBe('refused')
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
+  })
+
+  test('completes in bash', async () => {
+    const program = path.join(folder, 'pilothouse')
+    writeFileSync(program, `#!/bin/sh\nexec ${process.execPath} ${ROOT}/src/start/start.mjs cli "$@"\n`, {
+      mode: 0o755,
+    })
+    const { stdout: script } = await promisify(execFile)(program, ['complete', 'bash'])
+    // bash-completion defines the first function
+    const shell = `_get_comp_words_by_ref() { cur="\${COMP_WORDS[COMP_CWORD]}" words=("\${COMP_WORDS[@]}"); }
+      ${script}
+      COMP_WORDS=(pilothouse context use h) COMP_CWORD=3
+      __pilothouse_complete 2> /dev/null
+      echo "\${COMPREPLY[*]}"`
+    const variablesOfShell = { ...variables(), PATH: `${folder}:${process.env.PATH}` }
+    const { stdout } = await promisify(execFile)('bash', ['-c', shell], { env: variablesOfShell })
+    expect(stdout).toBe('here\n')
+  })
 
   test('completes commands, groups and the options of one command', async () => {
     expect(await complete('rollb')).toContain('rollback')

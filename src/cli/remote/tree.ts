@@ -1,6 +1,9 @@
 /** The tree of commands that work over the network. */
 import type { Tree } from '../terminal/run.ts'
 
+/** For the TAB key. */
+export const suggestions = async () => (await import('./frame/suggestions.ts')).SUGGESTIONS
+
 /** Commands of the npm package `pilothouse` alone (../tree.ts). */
 export const OTHER_COMMANDS = ['serve', 'server', 'demo', 'listener', 'builder']
 

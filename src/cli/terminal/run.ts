@@ -1,6 +1,7 @@
 /** Finds, loads and runs a command of a tree, and prints its result (../README.md). */
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { CommandError, type CommandFactory, EXIT_CODES, type Result, UsageError } from './command.ts'
+import type { Suggestions } from './completion.ts'
 import type { Io } from './io.ts'
 import { VERSION } from './version.ts'
 
@@ -22,6 +23,8 @@ interface Program {
   tree: Tree
   /** commands of the npm package `pilothouse` that this program lacks */
   elsewhere?: readonly string[]
+  /** Loads the values that the TAB key completes. */
+  suggestions: () => Promise<Suggestions>
   /** Text for an error that no command expects: a bug, or a wrong setting of the server. */
   describe(error: unknown): string | Promise<string>
 }
@@ -36,7 +39,8 @@ export async function run(program: Program, words: string[], io: Io): Promise<nu
     const { suggest } = await import('./completion.ts')
     // the library adds this command itself
     const { complete: _, ...others } = tree
-    suggest(await build(others, words.slice(2), io, () => {}), words.slice(2))
+    const given = words.slice(2)
+    await suggest(await build(others, given, io, () => {}), given, await program.suggestions(), io.env)
     return 0
   }
   let result: Result | undefined

@@ -31,7 +31,7 @@ export const list = command({
 
 export const use = command({
   examples: ['context use staging'],
-  define: (command) => command.argument('<name>', 'the context'),
+  define: (command) => command.argument('<context>', 'its name'),
   async work({ env }, [name]) {
     const context = existing(env, name)
     useContext(env, name)
@@ -69,7 +69,7 @@ export const add = command({
 export const remove = command({
   examples: ['context remove staging --yes'],
   details: 'The key is removed from this machine. It stays valid: `pilothouse keys revoke` revokes it.',
-  define: (command) => command.argument('<name>', 'the context').option('-y, --yes', 'don’t ask'),
+  define: (command) => command.argument('<context>', 'its name').option('-y, --yes', 'don’t ask'),
   async work({ env, confirm }, [name], { yes }) {
     if (!contextNames(env).includes(checkName(name))) throw unknown(name)
     await confirm(`Remove the context ${name} and its key from this machine?`, yes)

@@ -27,10 +27,7 @@ export const deploy = remoteCommand({
   define: (command) =>
     addRolloutOptions(
       addSourceOptions(
-        command.argument(
-          '[name]',
-          `the deployment’s name; by default ${PROJECT_FILE} of this folder says what to deploy`,
-        ),
+        command.argument('[deployment]', `its name; by default ${PROJECT_FILE} of this folder says what to deploy`),
       )
         .optionsGroup('Secrets:')
         .option('--secret <name>', 'set a secret from the environment variable of this name; repeatable', repeatable)

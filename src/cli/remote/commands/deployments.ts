@@ -1,23 +1,28 @@
 /** A deployment as it is: `list`, `status`, `revisions`, `open`, and its end, `delete`. */
+import { Option } from '@commander-js/extra-typings'
 import type { Revision } from '../../../client/index.ts'
 import { openBrowser } from '../../terminal/browser.ts'
 import { CommandError, formatTable } from '../../terminal/command.ts'
 import { remoteCommand } from '../frame/call.ts'
 import { addLimitOption, readPages } from '../frame/pages.ts'
 
+const STATUSES = ['AWAITING_DATABASE', 'READY', 'UNUSED', 'AWAITING_DELETE', 'UNKNOWN'] as const
+
 export const list = remoteCommand({
   examples: ['list', 'list --name support --status READY', 'list --json'],
   define: (command) =>
     addLimitOption(
-      command
-        .option('--name <part>', 'only names that contain this; case is ignored')
-        .option('--status <status>', 'only this status, for example READY'),
+      command.option('--name <part>', 'only names that contain this; case is ignored').addOption(
+        // the server checks it, because a newer server may have more
+        new Option('--status <status>', 'only this status').choices(STATUSES).argParser((text) => text.toUpperCase()),
+      ),
     ),
-  async work({ client }, _, { name: name_contains, status, limit }) {
-    const filter = { name_contains, status: status?.toUpperCase() as 'READY' | undefined }
+  async work({ client, say }, _, { name: name_contains, status, limit }) {
+    const filter = { name_contains, status: status as (typeof STATUSES)[number] | undefined }
     const found = await readPages(limit, (page) =>
       client.api.GET('/v2/deployments', { params: { query: { ...filter, ...page } } }),
     )
+    if (found.length === 0) say('There are no such deployments.')
     const rows = found.map(({ name, status, serving, url, id }) => [
       name,
       status,
@@ -35,7 +40,7 @@ export const list = remoteCommand({
 
 export const status = remoteCommand({
   examples: ['status my-agent', 'status my-agent --json'],
-  define: (command) => command.argument('<name>', 'the deployment, by name or id'),
+  define: (command) => command.argument('<deployment>', 'by name or id'),
   async work({ client }, [nameOrId]) {
     const deployment = await client.find(nameOrId)
     const params = { path: { deployment_id: deployment.id }, query: { limit: 5 } }
@@ -61,7 +66,7 @@ export const status = remoteCommand({
 
 export const revisions = remoteCommand({
   examples: ['revisions my-agent', 'revisions my-agent --limit 5 --json'],
-  define: (command) => addLimitOption(command.argument('<name>', 'the deployment, by name or id')),
+  define: (command) => addLimitOption(command.argument('<deployment>', 'by name or id')),
   async work({ client }, [nameOrId], { limit }) {
     const { id, active_revision_id } = await client.find(nameOrId)
     const path = { deployment_id: id }
@@ -94,7 +99,7 @@ export const open = remoteCommand({
   examples: ['open my-agent', 'curl "$(pilothouse open my-agent)/ok"'],
   details: `Prints the address. On a terminal it also opens the browser: that of BROWSER, otherwise of the desktop.
 Exit codes: 0 done, 1 the deployment has no address, 2 invalid arguments, 3 invalid credential, 7 server unreachable.`,
-  define: (command) => command.argument('<name>', 'the deployment, by name or id'),
+  define: (command) => command.argument('<deployment>', 'by name or id'),
   async work({ client, env, interactive, json }, [nameOrId]) {
     const { id, name, url, why_not_live } = await client.find(nameOrId)
     if (url === null) throw new CommandError(`${name} has no address. ${why_not_live ?? ''}`.trim())
@@ -107,7 +112,7 @@ export const remove = remoteCommand({
   examples: ['delete my-agent', 'delete my-agent --yes'],
   define: (command) =>
     command
-      .argument('<name>', 'the deployment, by name or id')
+      .argument('<deployment>', 'by name or id')
       .option('-y, --yes', 'don’t ask')
       .option('--force', 'an admin gives up resources that can’t be torn down', false),
   async work({ client, confirm }, [nameOrId], { yes, force }) {

@@ -8,7 +8,7 @@ export const events = remoteCommand({
 ${EXIT_HELP}`,
   define: (command) =>
     command
-      .argument('[name]', 'only events of this deployment, by name or id')
+      .argument('[deployment]', 'only its events; by name or id')
       .option('-f, --follow', 'also print new events as they happen')
       .option('--last <n>', 'the number of newest events', wholeNumber(1, 100), 20)
       .option('--type <type>', 'only this type, for example revision.status or deployment.*; repeatable', repeatable),

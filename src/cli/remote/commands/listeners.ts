@@ -6,8 +6,9 @@ import { addLimitOption, readPages } from '../frame/pages.ts'
 export const list = remoteCommand({
   examples: ['listeners list', 'listeners list --json'],
   define: (command) => addLimitOption(command),
-  async work({ client }, _, { limit }) {
+  async work({ client, say }, _, { limit }) {
     const found = await readPages(limit, (query) => client.api.GET('/v2/listeners', { params: { query } }))
+    if (found.length === 0) say('There are no listeners.')
     const rows = found.map(({ compute_id, status, version, compute_config, last_seen_at, id }) => [
       ...[compute_id, status, version ?? '-', compute_config.k8s_namespaces?.join(',') || '-'],
       ...[last_seen_at ?? 'never', id],

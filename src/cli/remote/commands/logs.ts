@@ -10,7 +10,7 @@ export const logs = remoteCommand({
 ${EXIT_HELP}`,
   define: (command) =>
     command
-      .argument('<name>', 'the deployment, by name or id')
+      .argument('<deployment>', 'by name or id')
       .option('-f, --follow', 'also print new lines; with --type build and --revision until the build has ended')
       .addOption(
         new Option('--type <type>', 'the build, or the rollout and the running agent')

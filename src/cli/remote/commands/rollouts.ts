@@ -11,7 +11,7 @@ export const redeploy = remoteCommand({
   define: (command) =>
     addRolloutOptions(
       command
-        .argument('<name>', 'the deployment, by name or id')
+        .argument('<deployment>', 'by name or id')
         .option('--revision <id>', 'the revision; by default the latest'),
     ),
   async work(call, [nameOrId], options) {
@@ -32,7 +32,7 @@ export const rollback = remoteCommand({
   define: (command) =>
     addRolloutOptions(
       command
-        .argument('<name>', 'the deployment, by name or id')
+        .argument('<deployment>', 'by name or id')
         .option(
           '--to <revision>',
           'the revision; by default the newest deployed one that is older than the active one',
@@ -53,7 +53,7 @@ export const interrupt = remoteCommand({
 Exit codes: 0 interrupted, 1 the revision has ended already, 2 invalid arguments, 3 invalid credential, 7 server unreachable.`,
   define: (command) =>
     command
-      .argument('<name>', 'the deployment, by name or id')
+      .argument('<deployment>', 'by name or id')
       .option('--revision <id>', 'the revision; by default that of the newest rollout'),
   async work({ client }, [nameOrId], options) {
     const deployment = await client.find(nameOrId)
@@ -76,7 +76,7 @@ export const wait = remoteCommand({
   define: (command) =>
     addWaitOptions(
       command
-        .argument('<name>', 'the deployment, by name or id')
+        .argument('<deployment>', 'by name or id')
         .option('--revision <id>', 'the revision; by default that of the newest rollout'),
     ),
   async work(call, [nameOrId], options) {
@@ -91,7 +91,7 @@ export const restart = remoteCommand({
 unreachable, 6 the deployment was deleted, 7 server unreachable before it accepted anything.`,
   define: (command) =>
     command
-      .argument('<name>', 'the deployment, by name or id')
+      .argument('<deployment>', 'by name or id')
       .option('--timeout <seconds>', 'how long to wait; the restart continues after that', seconds, 600)
       .option('--no-wait', 'don’t wait until the new processes serve'),
   async work({ client, say, progress }, [nameOrId], options) {

@@ -15,7 +15,7 @@ export const scale = remoteCommand({
 Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 invalid credential, 7 server unreachable.`,
   define: (command) =>
     command
-      .argument('<name>', 'the deployment, by name or id')
+      .argument('<deployment>', 'by name or id')
       .option('--replicas <n>', 'the number of replicas', replicas)
       .option('--min <n>', 'the minimum number of replicas', replicas)
       .option('--max <n>', 'the maximum number of replicas', replicas)

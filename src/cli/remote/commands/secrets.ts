@@ -10,12 +10,13 @@ import { addRolloutOptions, type RolloutOptions, rolloutResult } from '../frame/
 
 export const list = remoteCommand({
   examples: ['secrets list my-agent', 'secrets list my-agent --json'],
-  define: (command) => command.argument('<name>', 'the deployment, by name or id'),
-  async work({ client }, [nameOrId]) {
+  define: (command) => command.argument('<deployment>', 'by name or id'),
+  async work({ client, say }, [nameOrId]) {
     const { id } = await client.find(nameOrId)
     const params = { path: { deployment_id: id } }
     const { data } = await client.api.GET('/v2/deployments/{deployment_id}/secrets', { params })
     const secrets = data!.resources
+    if (secrets.length === 0) say('The deployment has no secrets.')
     const rows = secrets.map(({ name, set_at, set_by }) => [name, set_at ?? '-', set_by?.name ?? '-'])
     const text = rows.length === 0 ? '' : formatTable([['NAME', 'SET', 'BY'], ...rows])
     return { outcome: 'done', json: { deployment_id: id, secrets }, text }
@@ -32,7 +33,7 @@ export const set = remoteCommand({
   define: (command) =>
     addChangeOptions(
       command
-        .argument('<name>', 'the deployment, by name or id')
+        .argument('<deployment>', 'by name or id')
         .argument('<secrets...>', 'names of secrets')
         .option('--from-file <file>', 'the value of a single secret, without its last line break; - is stdin'),
     ),
@@ -46,9 +47,7 @@ export const unset = remoteCommand({
   examples: ['secrets unset my-agent OLD_TOKEN --yes'],
   details: WAIT_DETAILS,
   define: (command) =>
-    addChangeOptions(
-      command.argument('<name>', 'the deployment, by name or id').argument('<secrets...>', 'names of secrets'),
-    ),
+    addChangeOptions(command.argument('<deployment>', 'by name or id').argument('<secrets...>', 'names of secrets')),
   async work(call, [nameOrId, names], options) {
     return change(call, await call.client.find(nameOrId), { unset: names }, options)
   },
@@ -59,7 +58,7 @@ export const importFile = remoteCommand({
   details: `The file has lines NAME=value. Other secrets stay.\n${WAIT_DETAILS}`,
   define: (command) =>
     addChangeOptions(
-      command.argument('<name>', 'the deployment, by name or id').argument('<file>', 'lines NAME=value; - is stdin'),
+      command.argument('<deployment>', 'by name or id').argument('<file>', 'lines NAME=value; - is stdin'),
     ),
   async work(call, [nameOrId, file], options) {
     const deployment = await call.client.find(nameOrId)

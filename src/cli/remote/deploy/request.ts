@@ -1,5 +1,5 @@
 /** The source in the request body of `deploy`, from its options: for a create and for an update. */
-import type { Command, OptionValues } from '@commander-js/extra-typings'
+import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import type { Client, components, DeployBody, Deployment } from '../../../client/index.ts'
 import { UsageError } from '../../terminal/command.ts'
 import { CONFIG_FILES, defaultConfig } from './pack.ts'
@@ -31,7 +31,7 @@ export const addSourceOptions = <A extends unknown[], O extends OptionValues>(co
       'the graph configuration file, or package.json, pyproject.toml, Procfile or Dockerfile of an application without graphs',
     )
     .option('--integration <id>', 'the git integration, if there are several')
-    .option('--type <type>', 'dev or prod; only when the deployment is created')
+    .addOption(new Option('--type <type>', 'only when the deployment is created').choices(['dev', 'prod'] as const))
     .option('--build-on-push', 'build each push to the branch')
     .optionsGroup('Source as an image:')
     .option('--image <uri>', 'the image')

@@ -17,7 +17,7 @@ export interface RemoteCall extends Call {
   connection: Connection & { key: string }
 }
 
-type ConnectionOptions = {
+export type ConnectionOptions = {
   context?: string
   url?: string
   workspace?: string
