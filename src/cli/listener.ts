@@ -35,14 +35,14 @@ export const listener = program({
 
 export const manifest = command({
   examples: [
-    'listener manifest --namespaces agents --listener-id ID --control-plane-url https://pilothouse.example.com --image IMAGE',
+    'listener manifest --namespaces agents --listener-id ID --control-plane-url https://pilothouse.example.com',
   ],
   define: (command) =>
     command
       .option('--namespaces <names>', 'the namespaces of deployments, separated by commas')
       .option('--listener-id <id>', 'the listener')
       .option('--control-plane-url <url>', 'the server')
-      .option('--image <image>', 'the listener’s image')
+      .option('--image <image>', 'the listener’s image; by default Pilothouse’s of this version', '')
       .option('--namespace <name>', 'the namespace of the listener', 'pilothouse')
       .option('--replicas <n>', 'the number of pods', '2')
       .option('--secret-name <name>', 'the Secret with the listener’s key; by default the name of the listener')
@@ -62,7 +62,7 @@ interface Values {
   namespaces?: string
   listenerId?: string
   controlPlaneUrl?: string
-  image?: string
+  image: string
   namespace: string
   replicas: string
   secretName?: string
@@ -90,7 +90,7 @@ function manifestOptions(values: Values): ManifestOptions {
     problems.push('--replicas must be a whole number from 1 to 100.')
   const listenerId = required('listener-id', values.listenerId).toLowerCase()
   const controlPlaneUrl = required('control-plane-url', values.controlPlaneUrl)
-  const image = required('image', values.image)
+  const { image } = values
   if (/\s/.test(image)) problems.push('--image must be an image reference without spaces.')
   if (!OBJECT_NAME.test(values.secretName ?? 'none')) problems.push('--secret-name must be a valid name of a Secret.')
   const settings = parseSettings(values.set, problems)

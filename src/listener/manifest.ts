@@ -11,7 +11,7 @@ export interface ManifestOptions {
   watched: string[]
   listenerId: string
   controlPlaneUrl: string
-  /** the container image, whose first argument names the program */
+  /** the container image, whose first argument names the program; empty: the chart's default */
   image: string
   replicas: number
   /** empty: the chart's default */

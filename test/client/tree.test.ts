@@ -1,6 +1,6 @@
 /** Rules that every command keeps, for the whole tree: help, examples, exit codes, the document of --json. */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -198,7 +198,9 @@ describe('The TAB key', () => {
   })
 
   test('completes in bash', async () => {
-    const program = path.join(folder, 'pilothouse')
+    const bin = path.join(folder, 'bin')
+    mkdirSync(bin)
+    const program = path.join(bin, 'pilothouse')
     writeFileSync(program, `#!/bin/sh\nexec ${process.execPath} ${ROOT}/src/start/start.mjs cli "$@"\n`, {
       mode: 0o755,
     })
@@ -209,7 +211,7 @@ describe('The TAB key', () => {
       COMP_WORDS=(pilothouse context use h) COMP_CWORD=3
       __pilothouse_complete 2> /dev/null
       echo "\${COMPREPLY[*]}"`
-    const variablesOfShell = { ...variables(), PATH: `${folder}:${process.env.PATH}` }
+    const variablesOfShell = { ...variables(), PATH: `${bin}:${process.env.PATH}` }
     const { stdout } = await promisify(execFile)('bash', ['-c', shell], { env: variablesOfShell })
     expect(stdout).toBe('here\n')
   })

@@ -1,5 +1,6 @@
 // The manifest that installs a listener: valid objects, minimal permissions, no key, and the given settings.
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { loadAllYaml } from '@kubernetes/client-node'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { readListenerSettings } from '../../src/platform/config/listener-settings.ts'
@@ -43,6 +44,13 @@ test('the manifest is valid and in apply order', async () => {
     { kind: 'ServiceAccount', name: account.metadata.name, namespace: account.metadata.namespace },
   ])
   expect(binding.roleRef).toMatchObject({ kind: 'Role', name: NAME })
+})
+
+test('the image is by default that of this version', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const { out } = await command(['listener', 'manifest', ...ARGS.slice(0, -2)], {})
+  const { image } = (loadAllYaml(out) as Any[]).at(-1).spec.template.spec.containers[0]
+  expect(image).toBe(`ghcr.io/pilothouse/pilothouse:${version}`)
 })
 
 test('helm installs the same objects from the chart', () => {
@@ -136,7 +144,7 @@ test.each([
   [
     'without required options',
     [],
-    /--namespaces is missing\.\n--listener-id is missing\.\n--control-plane-url is missing\.\n--image is missing\./,
+    /--namespaces is missing\.\n--listener-id is missing\.\n--control-plane-url is missing\./,
   ],
   ['with an invalid namespace', [...ARGS, '--namespaces', 'Agents'], /Agents is not a valid name of a namespace/],
   ['with zero replicas', [...ARGS, '--replicas', '0'], /--replicas must be a whole number from 1 to 100/],

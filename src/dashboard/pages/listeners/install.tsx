@@ -42,16 +42,21 @@ export function Install({ listener: { id, computeId, computeConfig } }: InstallP
     setWrong(outcome.ok ? null : outcome.problem.message)
   }
   const namespaces = computeConfig.k8sNamespaces?.join(',') || 'NAMESPACE'
+  const install = [
+    `helm upgrade --install pilothouse-listener oci://ghcr.io/pilothouse/charts/pilothouse \\`,
+    `  --namespace pilothouse --set server.enabled=false \\`,
+    `  --set listener.enabled=true --set listener.listenerId=${id} \\`,
+    `  --set listener.controlPlaneUrl=${location.origin} \\`,
+    `  --set 'listener.namespaces={${namespaces}}' --set listener.existingSecret=pilothouse-listener`,
+  ].join('\n')
   const manifest = [
     `pilothouse listener manifest --listener-id ${id} \\`,
     `  --control-plane-url ${location.origin} \\`,
-    `  --image IMAGE --namespaces ${namespaces} | kubectl apply -f -`,
+    `  --namespaces ${namespaces} --secret-name pilothouse-listener | kubectl apply -f -`,
   ].join('\n')
   return (
     <Stack gap="sm">
-      <Text size="sm">
-        1. A key that is good for this listener’s work and nothing else. The manifest says how it becomes a Secret.
-      </Text>
+      <Text size="sm">1. A key that is good for this listener’s work and nothing else.</Text>
       {key === null ? (
         <Group>
           <Button variant="light" size="xs" loading={busy} onClick={() => void make()}>
@@ -71,13 +76,24 @@ export function Install({ listener: { id, computeId, computeConfig } }: InstallP
           {wrong}
         </Alert>
       )}
-      <Text size="sm">2. Its program, in the cluster, from an image that you have built of this repository:</Text>
-      <Group gap="xs" align="flex-start" wrap="nowrap">
-        <Code block className={classes.command} style={{ flex: 1 }}>
-          {manifest}
-        </Code>
-        <Copy text={manifest} what="the command" />
-      </Group>
+      <Text size="sm">2. A Secret with the key in the cluster. Paste the key, then press Ctrl-D:</Text>
+      <Command text={SECRET} what="the command for the Secret" />
+      <Text size="sm">3. The listener, with Helm:</Text>
+      <Command text={install} what="the command for Helm" />
+      <Text size="sm">Or without Helm:</Text>
+      <Command text={manifest} what="the command without Helm" />
     </Stack>
   )
 }
+
+const SECRET =
+  'kubectl create secret generic pilothouse-listener --namespace pilothouse --from-file=CONTROL_PLANE_API_KEY=/dev/stdin'
+
+const Command = ({ text, what }: { text: string; what: string }) => (
+  <Group gap="xs" align="flex-start" wrap="nowrap">
+    <Code block className={classes.command} style={{ flex: 1 }}>
+      {text}
+    </Code>
+    <Copy text={text} what={what} />
+  </Group>
+)
