@@ -196,7 +196,7 @@ export const FOLDERS: readonly Row[] = [
   // commands that use the server only through the client
   ['cli/remote/frame cli/remote/deploy', 'client cli/terminal'],
   ['cli/remote/commands', 'client cli/terminal cli/remote/frame cli/remote/deploy'],
-  ['cli/remote', 'cli/terminal cli/remote/commands'],
+  ['cli/remote', 'cli/terminal cli/remote/commands cli/remote/frame/suggestions.ts'],
   // commands of the server's machine
   ['cli/server', 'cli/terminal platform/** domain/** app app/backup'],
   ['.', 'platform/config app'],
