@@ -103,4 +103,18 @@ export const PAGES: OnePage[] = [
       await page.getByLabel('Client secret').waitFor()
     },
   },
+  {
+    name: 'connect',
+    async open(page) {
+      // a login of the command line, which this page approves
+      const response = await fetch(new URL('/v2/logins', page.url()), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'ada-laptop' }),
+      })
+      const { url } = (await response.json()) as { url: string }
+      await page.goto(url)
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+    },
+  },
 ]
