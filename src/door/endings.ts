@@ -23,6 +23,25 @@ export function endBodyProperly(response: ServerResponse, isEnding: () => boolea
   }
 }
 
+/** Closes the response with the client's connection: Node does so only for the first of pipelined requests. */
+export function closeWithSocket(response: ServerResponse, socket: Duplex): void {
+  const close = () => {
+    response.destroyed = true
+    response.emit('close')
+  }
+  // one for each pipelined request
+  socket.setMaxListeners(0).once('close', close)
+  response.once('close', () => socket.off('close', close))
+}
+
+/** Closes an upgraded socket when it has sent its last byte. Node would wait until the client's bytes are read. */
+export function closeWhenFinished(client: Duplex): void {
+  client.once('finish', () => {
+    client.resume()
+    setTimeout(() => client.destroy(), FLUSH_MS).unref()
+  })
+}
+
 /** Returns a function that closes the client's WebSocket. It runs when the agent is gone and `isEnding`. */
 export function endWebSocketProperly(client: Duplex, agent: Duplex, isEnding: () => boolean): () => void {
   const frames = new FrameBoundaries()

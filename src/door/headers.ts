@@ -31,7 +31,8 @@ export function removeConnectionHeaders({ headers }: IncomingMessage): void {
   // a client may name them, but they belong to the message
   const kept = ['host', 'content-length', 'transfer-encoding']
   for (const name of named.map((it) => it.trim())) if (!kept.includes(name)) delete headers[name]
-  for (const name of ['connection', 'keep-alive', 'proxy-connection', 'expect', 'upgrade', 'http2-settings'])
+  // trailers are not forwarded, and Node throws when a message that is not chunked announces some
+  for (const name of ['connection', 'keep-alive', 'proxy-connection', 'expect', 'upgrade', 'http2-settings', 'trailer'])
     delete headers[name]
 }
 

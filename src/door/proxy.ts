@@ -11,7 +11,7 @@ import type { Upstream } from '../dataplane/process/door/messages.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { upgradableMessages } from '../platform/http/upgradable.ts'
-import { endBodyProperly, endWebSocketProperly } from './endings.ts'
+import { closeWhenFinished, closeWithSocket, endBodyProperly, endWebSocketProperly } from './endings.ts'
 import { protectSessionCookies, removeConnectionHeaders, removeSessionCookies, sanitizeResponse } from './headers.ts'
 
 /** longest wait of a request while the proxy is paused */
@@ -75,7 +75,7 @@ export class AppProxy {
   /** by client socket; the function ends it */
   readonly #upgraded = new Map<Duplex, () => void>()
   readonly #targets = new Map<string, Target>()
-  /** the last request to an agent for a client's request */
+  /** by client's request: the last request to an agent, until an answer arrives */
   readonly #sent = new WeakMap<http.IncomingMessage, http.ClientRequest>()
   readonly #onRequest: () => void
   #target: Target | null = null
@@ -95,12 +95,8 @@ export class AppProxy {
       removeConnectionHeaders(request)
       this.#open.add(response)
       response.once('close', () => this.#open.delete(response))
-      void this.#route(response).then((target) => {
-        if (response.destroyed) return
-        if (!target) return this.#answer(response, 503, NOTHING_SERVES)
-        endBodyProperly(response, () => target.ending)
-        return this.#forward(request, response, target)
-      })
+      if (!response.socket) closeWithSocket(response, request.socket)
+      this.#serve(request, response)
     })
     // accept fails while no file descriptor is free; `listen()` gets its own errors, too
     this.#server.on('error', () => undefined)
@@ -108,6 +104,7 @@ export class AppProxy {
       removeSessionCookies(request)
       this.#upgraded.set(socket, () => refuse(socket, 503))
       socket.on('error', () => undefined).once('close', () => this.#upgraded.delete(socket))
+      closeWhenFinished(socket)
       void this.#route(socket).then((target) => {
         if (socket.destroyed) return
         if (!target) return refuse(socket, 503)
@@ -122,7 +119,8 @@ export class AppProxy {
         sent.emit('error', new Error('The agent switched protocols without a request to.'))
       })
     })
-    this.#proxy.on('proxyRes', (agentResponse, _request, response) => {
+    this.#proxy.on('proxyRes', (agentResponse, request, response) => {
+      this.#sent.delete(request)
       if (!sanitizeResponse(agentResponse)) {
         agentResponse.destroy()
         return this.#answer(response, 502, NO_ANSWER)
@@ -145,8 +143,8 @@ export class AppProxy {
     })
     this.#proxy.on('error', (_error, request, response) => {
       if (response instanceof http.ServerResponse) {
-        if (request && !response.headersSent && this.#sent.get(request)?.reusedSocket)
-          return this.#retry(request, response)
+        // the agent closed the idle connection while the request was sent on it
+        if (request && this.#sent.get(request)?.reusedSocket) return this.#serve(request, response, false)
         return this.#answer(response, 502, NO_ANSWER)
       }
       const socket = response as Duplex | undefined
@@ -240,16 +238,13 @@ export class AppProxy {
     return target
   }
 
-  #forward(request: http.IncomingMessage, response: http.ServerResponse, target: Target): Promise<void> {
-    const agent = canBeRepeated(request) ? target.agent : false
-    return this.#proxy.web(request, response, { target: placeOf(target), agent })
-  }
-
-  /** The agent closed an idle connection while the request was sent on it. */
-  #retry(request: http.IncomingMessage, response: http.ServerResponse): void {
-    const target = this.#target
-    if (target) void this.#proxy.web(request, response, { target: placeOf(target), agent: false })
-    else this.#answer(response, 502, NO_ANSWER)
+  #serve(request: http.IncomingMessage, response: http.ServerResponse, reuse = canBeRepeated(request)): void {
+    void this.#route(response).then((target) => {
+      if (response.destroyed) return
+      if (!target) return this.#answer(response, 503, NOTHING_SERVES)
+      endBodyProperly(response, () => target.ending)
+      return this.#proxy.web(request, response, { target: placeOf(target), agent: reuse && target.agent })
+    })
   }
 
   /** The body has the format of API errors (docs/api-rules.md#errors). */

@@ -28,12 +28,15 @@ beforeAll(async () => {
   await once(agent, 'listening')
   port = await freePort()
   await proxy.listen({ port, host: '127.0.0.1' })
-  proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+  useAgent()
 })
 afterAll(async () => {
   await proxy.close()
   agent.close()
 })
+
+const useAgent = () =>
+  proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
 
 /** Sends each request after the previous answer, and returns all bytes received. The last request closes the connection. */
 async function exchange(...requests: string[]): Promise<string> {
@@ -110,7 +113,7 @@ test('GETs in a row share a connection to the agent until another agent serves',
   const all = await exchange(GET, GET, GET, LAST)
   expect(read(all)).toEqual(Array.from({ length: 4 }, () => ({ status: 200, body: 'ok' })))
   expect([opened, closed]).toEqual([1, 0])
-  proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+  useAgent()
   await expect.poll(() => closed).toBe(1)
   keeping.close()
 })
@@ -135,7 +138,7 @@ test('bytes that an agent sends after its answer are not the answer to the next 
     expect(read(await exchange(LAST))).toEqual([{ status: 200, body: 'ok' }])
     await Promise.all(sent)
   }
-  proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+  useAgent()
   talkative.close()
 })
 
@@ -158,8 +161,66 @@ test('a request on a connection that the agent has just closed is sent again if 
   const all = await exchange(GET, GET, post, post, GET, LAST)
   expect(read(all)).toEqual(Array.from({ length: 6 }, () => ({ status: 200, body: 'ok' })))
   expect(requests).toEqual(['GET', 'GET', 'POST', 'POST', 'GET', 'GET'])
-  proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+  useAgent()
   closing.close()
+})
+
+test('a GET is not sent again when the agent has begun to answer', async () => {
+  let requests = 0
+  const breaking = net.createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', () => {
+      requests++
+      socket.write(requests === 1 ? GOOD : 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n')
+    })
+  })
+  breaking.listen(0, '127.0.0.1')
+  await once(breaking, 'listening')
+  proxy.setUpstream({ id: 'breaking', host: '127.0.0.1', port: (breaking.address() as AddressInfo).port })
+  const [first, second] = read(await exchange(GET, LAST))
+  expect(first).toEqual({ status: 200, body: 'ok' })
+  expect(second).toMatchObject({ status: 502 })
+  expect(requests).toBe(2)
+  useAgent()
+  breaking.close()
+})
+
+test('requests of a client that sent several and left are ended', async () => {
+  const open = new Set<net.Socket>()
+  const silent = net.createServer((socket) => {
+    open.add(socket.on('error', () => undefined).resume())
+    socket.once('close', () => open.delete(socket))
+  })
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  proxy.setUpstream({ id: 'silent', host: '127.0.0.1', port: (silent.address() as AddressInfo).port })
+  const client = net.connect(port, '127.0.0.1')
+  client.write(GET + GET + GET)
+  await expect.poll(() => open.size).toBe(3)
+  client.destroy()
+  await expect.poll(() => open.size).toBe(0)
+  await proxy.idle('silent')
+  useAgent()
+  silent.close()
+})
+
+test('a refused WebSocket is closed, even if the client has sent more', async () => {
+  proxy.setUpstream({ id: 'closed', host: '127.0.0.1', port: await freePort() })
+  const client = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  client.write('GET / HTTP/1.1\r\nHost: agent\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  expect(String((await once(client, 'data'))[0])).toMatch(/^HTTP\/1\.1 502 /)
+  client.end('\x81\x02hi')
+  await proxy.idle('closed')
+  useAgent()
+})
+
+test('a request that announces trailers is forwarded without them', async () => {
+  answers = GOOD
+  const trailers = 'Host: agent\r\nTrailer: X-Sum\r\n'
+  const chunked = 'Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n'
+  const all = await exchange(`GET / HTTP/1.1\r\n${trailers}\r\n`, `POST / HTTP/1.1\r\n${trailers}${chunked}`, LAST)
+  expect(read(all)).toEqual(Array.from({ length: 3 }, () => ({ status: 200, body: 'ok' })))
+  expect(asked).not.toMatch(/trailer/i)
 })
 
 test('headers of the client’s connection do not reach the agent', async () => {
