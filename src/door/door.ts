@@ -27,8 +27,9 @@ const IGNORED_SIGNALS = ['SIGINT', 'SIGHUP'] as const
 export async function runDoor(config: DoorConfig): Promise<void> {
   const { folder, inherited } = config
   for (const signal of IGNORED_SIGNALS) process.on(signal, () => undefined)
+  const note = (error: Error) => process.stderr.write(`${new Date().toISOString()} ${error.stack ?? error.message}\n`)
   process.on('uncaughtException', (error) => {
-    process.stderr.write(`${new Date().toISOString()} ${error.stack ?? error.message}\n`)
+    note(error)
     process.exit(1)
   })
   // the door that started this one has the lock until this one listens
@@ -43,6 +44,12 @@ export async function runDoor(config: DoorConfig): Promise<void> {
     door.lock = taken
   } else door.lock = lock
   process.on('SIGTERM', () => door.leave())
+  // a fault in one request must not end the others: a new process takes over, and this one completes what is open
+  process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => {
+    note(error)
+    const again: DoorProgram = { node: process.execPath, file: process.argv[1]!, folder, account: null }
+    void door.replace(again).then((problem) => problem !== null && process.exit(1))
+  })
 }
 
 class Door {
@@ -55,7 +62,8 @@ class Door {
   readonly #unclaimed = new Map<string, Address>()
   #unused: NodeJS.Timeout | undefined
   #unusedMs = UNUSED_MS
-  #replaced = false
+  /** resolves with what kept another door from taking over; null: it has */
+  #replacing: Promise<string | null> | null = null
   readonly #control = net.createServer((socket) => this.#accept(socket))
 
   constructor(folder: string, inherited: InheritedAddress[]) {
@@ -104,7 +112,7 @@ class Door {
     const client = new Client(socket, {
       build: this.#build,
       addressOf: (deployment) => this.#claim(deployment),
-      replace: (program) => this.#replace(program),
+      replace: (program) => this.replace(program),
     })
     this.#clients.add(client)
     clearTimeout(this.#unused)
@@ -122,8 +130,12 @@ class Door {
   }
 
   /** Hands all listening sockets to a new door, and completes what is open. Returns what kept it from that. */
+  replace(program: DoorProgram): Promise<string | null> {
+    this.#replacing ??= this.#replace(program)
+    return this.#replacing
+  }
+
   async #replace(program: DoorProgram): Promise<string | null> {
-    if (this.#replaced) return 'This door was replaced already.'
     const listening = [...this.#clients].flatMap((client) => client.listening() ?? [])
     const inherited = listening.map(({ deployment, port, host }, i) => ({ deployment, port, host, fd: 3 + i }))
     const sockets = listening.map(({ fd }) => fd)
@@ -134,10 +146,10 @@ class Door {
     })
     if ((await resultWithin(REPLACE_TIMEOUT_MS, ready)) !== true) {
       child.kill('SIGKILL')
+      this.#replacing = null
       return 'The new door did not start. Its error.log has the cause.'
     }
     child.stdout?.destroy()
-    this.#replaced = true
     this.lock?.release()
     this.lock = null
     const clients = [...this.#clients]

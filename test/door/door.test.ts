@@ -117,6 +117,23 @@ test('an agent that is replaced after the door was, drains the streams of both d
   expect(await gone(old)).toBe(true)
 })
 
+test('a door with a fault is replaced by a new process, and no request or stream notices', async () => {
+  const { supervised, url } = await serving('agent', { source: STREAMING })
+  const text = fs.readFileSync(supervised.config.door.file, 'utf8')
+  const faulty = newerVersion(supervised, `setTimeout(() => { throw new Error('a fault') }, 300)\n${text}`)
+  await updateDoor(faulty)
+  const stream = await fetch(`${url}/events`)
+  const doors = new Set<number | null>()
+  while (doors.size < 4) {
+    doors.add(supervised.doorPid())
+    expect(await get(url)).toBe('agent')
+  }
+  await get(`${url}/end`)
+  expect(await stream.text()).toBe('first last')
+  const log = fs.readFileSync(path.join(supervised.config.door.folder, 'error.log'), 'utf8')
+  expect(log).toContain('Error: a fault')
+})
+
 test('a newer door that can’t start leaves the older one in place', async () => {
   const { supervised, url } = await serving('one')
   const older = supervised.doorPid()
