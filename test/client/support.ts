@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 import { exitMessage } from '../../src/app/exit-message.ts'
 import { suggestions } from '../../src/cli/remote/tree.ts'
 import type { Io } from '../../src/cli/terminal/io.ts'
-import { run } from '../../src/cli/terminal/run.ts'
+import { run, type Tree } from '../../src/cli/terminal/run.ts'
 import { COMMANDS } from '../../src/cli/tree.ts'
 import { type Client, type ClientOptions, createClient } from '../../src/client/index.ts'
 import type { TestApp } from '../support/app.ts'
@@ -83,3 +83,10 @@ export async function command(
   ran.code = await run({ tree: COMMANDS, suggestions, describe: exitMessage }, words, io)
   return ran
 }
+
+/** Command lines of everything that runs, without arguments. */
+export const linesOf = (tree: Tree): string[] =>
+  Object.entries(tree).flatMap(([name, { load, commands }]) => [
+    ...(load ? [name] : []),
+    ...linesOf(commands ?? {}).map((line) => `${name} ${line}`),
+  ])

@@ -10,23 +10,17 @@ import { saveContext, useContext } from '../../src/cli/remote/frame/contexts.ts'
 import { SUGGESTIONS } from '../../src/cli/remote/frame/suggestions.ts'
 import { OTHER_COMMANDS, REMOTE_COMMANDS, suggestions } from '../../src/cli/remote/tree.ts'
 import { EXIT_CODES, type Outcome } from '../../src/cli/terminal/command.ts'
-import { run as runTree, type Tree } from '../../src/cli/terminal/run.ts'
+import { run as runTree } from '../../src/cli/terminal/run.ts'
 import { COMMANDS } from '../../src/cli/tree.ts'
 import { useApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 import { run as runProgram } from '../support/process.ts'
 import { startHttp } from '../support/web-server.ts'
-import { command } from './support.ts'
+import { command, linesOf } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const app = useApp()
 
-/** Command lines of everything that runs, without arguments. */
-const linesOf = (tree: Tree): string[] =>
-  Object.entries(tree).flatMap(([name, { load, commands }]) => [
-    ...(load ? [name] : []),
-    ...linesOf(commands ?? {}).map((line) => `${name} ${line}`),
-  ])
 const ALL = linesOf(COMMANDS)
 /** They have a log, or a script, instead of a result. */
 const WITHOUT_RESULT = ['serve', 'listener', 'builder', 'complete']

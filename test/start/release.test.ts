@@ -10,6 +10,8 @@ import { ROOT, temporaryFolder } from '../support/process.ts'
 const execute = promisify(execFile)
 const read = (root: string, file: string) => readFileSync(path.join(root, file), 'utf8')
 
+const SNAPSHOTS = 'test/rest/__snapshots__'
+
 /** Texts that contain our version, in deploy, docs and the README. */
 const MENTION = [
   /@pilothouse\/cli@\^(\d+\.\d+\.\d+)/,
@@ -64,13 +66,14 @@ test('npm run bump moves the changesets to the top of the change log and states 
   const root = path.join(folder.path, 'checkout')
   mkdirSync(root)
   const names = ['.changeset', 'deploy', 'docs', 'src/start', 'CHANGELOG.md', 'README.md', 'package.json']
-  for (const name of [...names, 'package-lock.json'])
+  for (const name of [...names, 'package-lock.json', SNAPSHOTS])
     cpSync(path.join(ROOT, name), path.join(root, name), { recursive: true })
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(root, 'node_modules'))
   for (const name of readdirSync(path.join(root, '.changeset')).filter((one) => !/^(README.md|config.json)$/.test(one)))
     rmSync(path.join(root, '.changeset', name))
   const changeset = '---\npilothouse: minor\n---\n\n`logs` has `--since`.\n\nRename `--from` in scripts.\n'
   writeFileSync(path.join(root, '.changeset/quiet-logs.md'), changeset)
+  writeFileSync(path.join(root, SNAPSHOTS, 'openapi.json'), 'the document of this release')
   const git = (...args: string[]) =>
     execute('git', ['-c', 'user.name=test', '-c', 'user.email=test@example.com', ...args], { cwd: root })
   await git('init', '--quiet', '--initial-branch', 'main')
@@ -82,6 +85,8 @@ test('npm run bump moves the changesets to the top of the change log and states 
   const next = `${major}.${Number(minor) + 1}.0`
   expect(new Set(Object.values(stated(root)))).toEqual(new Set([next]))
   expect(readdirSync(path.join(root, '.changeset')).sort()).toEqual(['README.md', 'config.json'])
+
+  expect(read(root, `${SNAPSHOTS}/released-openapi.json`)).toBe('the document of this release')
 
   const commit = (await git('rev-parse', '--short=7', 'HEAD')).stdout.trim()
   const [title, ...rest] = read(ROOT, 'CHANGELOG.md').split('\n')
