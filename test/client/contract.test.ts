@@ -11,6 +11,7 @@ import { contextNames } from '../../src/cli/remote/frame/contexts.ts'
 import { REMOTE_COMMANDS } from '../../src/cli/remote/tree.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { useApp } from '../support/app.ts'
+import { imageDeployment, listener } from '../support/factories.ts'
 import { command, linesOf } from './support.ts'
 
 /** `npm run bump` replaces it. */
@@ -201,5 +202,47 @@ describe('A command works with the server of the last release, exits with 0 and 
     expect(ran, ran.err).toMatchObject({ code: 0 })
     expect(namesOf(JSON.parse(ran.out))).toEqual(['outcome', ...members.split(' ')])
     expect((await Promise.all(sent.map(problemsOf))).flat()).toEqual([])
+  })
+})
+
+describe('With a newer server, whose answers have more members and unknown values,', () => {
+  const ENUMS = ['status', 'role', 'kind', 'type', 'source', 'compute_type', 'what', 'reason']
+  const newer = (body: unknown) =>
+    JSON.parse(JSON.stringify(body), (name, value) => {
+      if (ENUMS.includes(name) && typeof value === 'string') return 'HIBERNATING'
+      const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+      return isObject ? { ...value, added_later: { nested: [1] } } : value
+    })
+  beforeAll(async () => {
+    for (const name of ['newer', 'waiting']) await imageDeployment(app, { name })
+    await listener(app, { computeId: 'prod-eu' })
+  })
+  const variables = () => ({ PILOTHOUSE_URL: app.url, CONTROL_PLANE_API_KEY: app.keys.admin, TOKEN: 'x' })
+
+  test.each([
+    ['list', /^\S+ +HIBERNATING +/m],
+    ['status newer', /^ {2}HIBERNATING, not serving/m],
+    ['revisions newer', / HIBERNATING +registry/],
+    ['events newer', / HIBERNATING /],
+    ['logs newer', /^$/],
+    ['whoami', /role +HIBERNATING,/],
+    ['keys list', / HIBERNATING /],
+    ['listeners list', /prod-eu +HIBERNATING /],
+    ['secrets set newer TOKEN --no-wait', /^To wait: /],
+    ['scale newer --replicas 2', /min_scale 2/],
+    ['deploy newer --image registry.example.com/agent:2 --no-wait', /^To wait: /],
+    ['interrupt newer', /interrupted revision/],
+    ['delete newer --yes', /^Deleted newer/],
+  ])('`%s` works and prints them', async (line, text) => {
+    rewrite = newer
+    const ran = await command(line.split(' '), variables())
+    expect(ran, ran.err).toMatchObject({ code: 0, out: expect.stringMatching(text) })
+  })
+
+  test('wait waits for the end of a revision whose status it does not know', async () => {
+    rewrite = newer
+    const ran = await command(['wait', 'waiting', '--timeout', '0.2', '--json'], variables())
+    expect(ran, ran.err).toMatchObject({ code: 4, err: expect.stringContaining('HIBERNATING') })
+    expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'running', revision: { status: 'HIBERNATING' } })
   })
 })
