@@ -114,14 +114,14 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     await expect(client.connect()).rejects.toThrow(/permission denied for database|no pg_hba.conf entry/)
   })
 
-  test('another deployment’s processes can’t be ended, and neither can its own supervisor', async () => {
+  test('another deployment’s processes can’t be ended, and neither can its own supervisor or the door', async () => {
     const { stdout } = spawnSync('ps', ['-eo', 'pid=,uid=,args='], { encoding: 'utf8' })
-    const supervisors = stdout
+    const ours = stdout
       .split('\n')
-      .filter((line) => line.includes('supervisor.mjs'))
+      .filter((line) => line.includes(machine.options.dataDir) && /\/(supervisor|door)\.mjs/.test(line))
       .map((line) => line.trim().split(/\s+/)[0])
-    expect(supervisors.length).toBeGreaterThanOrEqual(4)
-    for (const pid of [other.pid, process.pid, ...supervisors]) {
+    expect(ours).toHaveLength(3)
+    for (const pid of [other.pid, process.pid, ...ours]) {
       await denied(`kill -0 ${pid}`)
       await denied(`kill -9 ${pid}`)
       await denied(`cat /proc/${pid}/environ`)
@@ -135,7 +135,7 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     await denied(`head -c 1 /proc/${process.pid}/mem`)
     await denied(`cat /proc/${process.pid}/environ`)
     await denied(`cat ${dataDir}/secrets.key`)
-    for (const folder of ['', 'apps', 'run', 'ports', 'workers']) await denied(`ls ${dataDir}/${folder}`)
+    for (const folder of ['', 'apps', 'run', 'ports', 'workers', 'door']) await denied(`ls ${dataDir}/${folder}`)
     await denied(`touch ${dataDir}/apps/${randomUUID()}`)
     await denied(`cat ${dataDir}/run/secret`)
     for (const name of fs.readdirSync(path.join(dataDir, 'run')).filter((name) => /^[0-9a-f]{12}$/.test(name))) {
