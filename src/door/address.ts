@@ -13,6 +13,10 @@ export class Address {
   readonly #proxy = new AppProxy(() => this.#served())
   #place: Place | null = null
   #resume: (() => void) | null = null
+  /** resolves when no attempt to listen runs */
+  #opened: Promise<void> = Promise.resolve()
+  /** aborted when the place changes */
+  #retries = new AbortController()
   #lastServed = Number.NEGATIVE_INFINITY
   /** another door listens for it */
   #handedOver = false
@@ -43,7 +47,9 @@ export class Address {
       return
     }
     this.#place = next
-    if (next) void this.#listen(next)
+    this.#retries.abort()
+    this.#retries = new AbortController()
+    if (next) this.#opened = this.#opened.then(() => this.#listen(next))
     else this.#proxy.stopListening()
   }
 
@@ -71,15 +77,17 @@ export class Address {
 
   /** Retries without limit: an ending supervisor of an earlier version, or another program, may still have the port. */
   async #listen(place: Place): Promise<void> {
+    const { signal } = this.#retries
     this.#proxy.stopListening()
     for (let tries = 0; this.#place === place; tries++) {
       try {
         await this.#proxy.listen({ ...place, exclusive: true })
-        return this.onListening(place.port, null)
+        if (this.#place === place) return this.onListening(place.port, null)
+        return this.#proxy.stopListening()
       } catch (error) {
         this.onListening(place.port, (error as NodeJS.ErrnoException).code ?? 'unknown')
       }
-      await sleep(backoff(Math.max(0, tries - 10), 200, 5000))
+      await sleep(backoff(Math.max(0, tries - 10), 200, 5000), signal)
     }
   }
 

@@ -8,8 +8,13 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildOf, publishSocket } from '../dataplane/process/door/door-connection.ts'
 import type { DoorProgram, FromDoor, ToDoor } from '../dataplane/process/door/messages.ts'
-import { type DoorConfig, type InheritedAddress, startNextDoor } from '../dataplane/process/door/start-door.ts'
-import { takeLock } from '../dataplane/process/processes/supervisor-locks.ts'
+import {
+  type DoorConfig,
+  type InheritedAddress,
+  startIsOver,
+  startNextDoor,
+} from '../dataplane/process/door/start-door.ts'
+import { type Lock, takeLock } from '../dataplane/process/processes/supervisor-locks.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { Address } from './address.ts'
 import { requestHealth } from './health.ts'
@@ -37,12 +42,10 @@ export async function runDoor(config: DoorConfig): Promise<void> {
   if (!inherited && !lock) return void process.exit()
   const door = new Door(folder, inherited ?? [])
   await door.listen()
-  if (inherited) {
-    process.stdout.write('ready\n')
-    const taken = await takeLock(folder)
-    if (!taken) return void process.exit()
-    door.lock = taken
-  } else door.lock = lock
+  if (inherited) process.stdout.write('ready\n')
+  const held = lock ?? (await takeLock(folder))
+  if (!held) return void process.exit()
+  door.own(held)
   process.on('SIGTERM', () => door.leave())
   // a fault in one request must not end the others: a new process takes over, and this one completes what is open
   process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => {
@@ -53,7 +56,7 @@ export async function runDoor(config: DoorConfig): Promise<void> {
 }
 
 class Door {
-  lock: Awaited<ReturnType<typeof takeLock>> = null
+  #lock: Lock | null = null
   readonly #folder: string
   readonly #socket: string
   readonly #build = buildOf(process.argv[1]!)
@@ -74,13 +77,13 @@ class Door {
     setTimeout(() => {
       for (const address of this.#unclaimed.values()) void address.close()
       this.#unclaimed.clear()
+      this.#look()
     }, CLAIM_MS).unref()
   }
 
   async listen(): Promise<void> {
-    // left by doors that were killed; a door that was replaced needs none
-    const sockets = fs.readdirSync(this.#folder).filter((name) => /^\d+$/.test(name))
-    for (const name of sockets) fs.rmSync(path.join(this.#folder, name), { force: true })
+    // of a killed door that had the same process id
+    fs.rmSync(this.#socket, { force: true })
     await new Promise<void>((resolve, reject) => {
       this.#control.once('error', reject).listen(this.#socket, resolve)
     })
@@ -90,6 +93,15 @@ class Door {
     this.#look()
   }
 
+  /** This door is the only one that new clients connect to. */
+  own(lock: Lock): void {
+    this.#lock = lock
+    // left by doors that were killed; a door that was replaced needs none
+    const left = fs.readdirSync(this.#folder).filter((name) => /^\d+$/.test(name) && name !== `${process.pid}`)
+    for (const name of left) fs.rmSync(path.join(this.#folder, name), { force: true })
+    startIsOver(this.#folder)
+  }
+
   /** Ends the process as soon as no client is connected. */
   leave(): void {
     this.#unusedMs = 0
@@ -97,7 +109,7 @@ class Door {
   }
 
   #end(): void {
-    this.lock?.release()
+    this.#lock?.release()
     process.exit()
   }
 
@@ -130,9 +142,11 @@ class Door {
   }
 
   /** Hands all listening sockets to a new door, and completes what is open. Returns what kept it from that. */
-  replace(program: DoorProgram): Promise<string | null> {
-    this.#replacing ??= this.#replace(program)
-    return this.#replacing
+  async replace(program: DoorProgram): Promise<string | null> {
+    this.#replacing ??= this.#replace(program).catch((error: Error) => error.message)
+    const problem = await this.#replacing
+    if (problem !== null) this.#replacing = null
+    return problem
   }
 
   async #replace(program: DoorProgram): Promise<string | null> {
@@ -146,12 +160,13 @@ class Door {
     })
     if ((await resultWithin(REPLACE_TIMEOUT_MS, ready)) !== true) {
       child.kill('SIGKILL')
-      this.#replacing = null
+      // the new door may have published its own
+      publishSocket(this.#folder, this.#socket)
       return 'The new door did not start. Its error.log has the cause.'
     }
     child.stdout?.destroy()
-    this.lock?.release()
-    this.lock = null
+    this.#lock?.release()
+    this.#lock = null
     const clients = [...this.#clients]
     const drained = clients.map((client) => client.handOver())
     // closes no connection, and keeps the file of the new socket

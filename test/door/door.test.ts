@@ -2,12 +2,18 @@
 import { once } from 'node:events'
 import fs from 'node:fs'
 import http from 'node:http'
+import net, { type AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { updateDoor } from '../../src/dataplane/process/door/start-door.ts'
+import { connectToDoor, publishSocket } from '../../src/dataplane/process/door/door-connection.ts'
+import { DoorLink } from '../../src/dataplane/process/door/door-link.ts'
+import { startDoor, updateDoor } from '../../src/dataplane/process/door/start-door.ts'
+import { Address } from '../../src/door/address.ts'
+import { requestHealth } from '../../src/door/health.ts'
 import { alive } from '../dataplane/support.ts'
-import { get, gone, newSupervisor, planOf, type Supervised, serve } from '../supervisor/support.ts'
+import { doorPidIn, get, gone, newSupervisor, planOf, type Supervised, serve } from '../supervisor/support.ts'
+import { freePort } from '../support/free-port.ts'
 import { needsRoot } from '../support/root.ts'
 
 const open: Supervised[] = []
@@ -142,6 +148,111 @@ test('a newer door that can’t start leaves the older one in place', async () =
   expect(supervised.doorPid()).toBe(older)
   await updateDoor(supervised.config.door)
   expect(supervised.doorPid()).toBe(older)
+})
+
+test('a newer door that ends while it starts leaves the older one in place for new keepers', async () => {
+  const one = await serving('one')
+  const { supervised } = one
+  const older = supervised.doorPid()
+  const text = fs.readFileSync(supervised.config.door.file, 'utf8')
+  const ending = text.replace('process.stdout.write("ready\\n")', 'process.exit(3)')
+  expect(ending).not.toBe(text)
+  await expect(updateDoor(newerVersion(supervised, ending))).rejects.toThrow('The new door did not start')
+  const two = await serving('two', { like: supervised })
+  expect(await get(two.url)).toBe('two')
+  expect(supervised.doorPid()).toBe(older)
+})
+
+test('two servers that replace the door get the same newer one', async () => {
+  const { supervised, url } = await serving('one')
+  const newer = newerVersion(supervised)
+  await Promise.all([updateDoor(newer), updateDoor(newer)])
+  const lock = path.join(newer.folder, 'lock')
+  await expect
+    .poll(() => fs.existsSync(lock) && Number.parseInt(fs.readFileSync(lock, 'utf8'), 10))
+    .toBe(supervised.doorPid())
+  expect(await get(url)).toBe('one')
+})
+
+test('of keepers that need a door at the same moment, one starts it', async () => {
+  const { root, config } = await newSupervisor()
+  const program = config.door
+  const starts = path.join(root, 'starts')
+  const count = `(await import('node:fs')).appendFileSync(${JSON.stringify(starts)}, 'x')\n`
+  fs.writeFileSync(program.file, count + fs.readFileSync(program.file, 'utf8'))
+  const links = await Promise.all(
+    Array.from({ length: 10 }, async (_, i) => {
+      const port = await freePort()
+      const link = { opened: 0, door: null as DoorLink | null }
+      const onListening = (_port: number, problem: string | null) => problem === null && link.opened++
+      const none = () => undefined
+      const options = { deployment: String(i), program, onListening, onServed: none, onLost: none }
+      link.door = new DoorLink(options)
+      void link.door.setState({ address: { port, host: '127.0.0.1' } })
+      return link
+    }),
+  )
+  const all = (opened: number) => expect.poll(() => links.every((link) => link.opened === opened), { timeout: 10_000 })
+  await all(1).toBe(true)
+  process.kill(doorPidIn(program.folder)!, 'SIGKILL')
+  await all(2).toBe(true)
+  expect(fs.readFileSync(starts, 'utf8')).toBe('xx')
+  const last = doorPidIn(program.folder)!
+  await Promise.all(links.map(({ door }) => door!.close()))
+  process.kill(last, 'SIGTERM')
+  await gone(last)
+  fs.rmSync(root, { recursive: true })
+})
+
+test('a door’s log that was replaced by a link is not written to', async () => {
+  const { root, config } = await newSupervisor()
+  const other = path.join(root, 'other')
+  fs.symlinkSync(other, path.join(config.door.folder, 'error.log'))
+  expect(() => startDoor(config.door)).toThrow('ELOOP')
+  expect(fs.existsSync(other)).toBe(false)
+  fs.rmSync(root, { recursive: true })
+})
+
+test('a door that ends inside a message closes the connection', async () => {
+  const { root, config } = await newSupervisor()
+  const socket = path.join(config.door.folder, '1')
+  const door = net.createServer((client) => client.end('{"say":"ans'))
+  door.listen(socket)
+  await once(door, 'listening')
+  publishSocket(config.door.folder, socket)
+  const connection = await connectToDoor(config.door.folder)
+  await connection!.closed
+  expect(await connection!.request({ do: 'hello', deployment: null })).toBeNull()
+  door.close()
+  fs.rmSync(root, { recursive: true })
+})
+
+test('a health check whose answer has no end is closed', async () => {
+  const agent = http.createServer((_request, response) => {
+    const writing = setInterval(() => response.write('still '), 20)
+    response.once('close', () => clearInterval(writing))
+  })
+  agent.listen(0, '127.0.0.1')
+  await once(agent, 'listening')
+  const connected = once(agent, 'connection')
+  const { port } = agent.address() as AddressInfo
+  expect(await requestHealth(port, '/', 200)).toEqual({ host: '127.0.0.1', status: 200 })
+  const [socket] = await connected
+  if (!socket.closed) await once(socket, 'close')
+  agent.close()
+})
+
+test('an address that is closed while it opens stays closed', async () => {
+  const [closed, other] = [new Address(), new Address()]
+  const state = { address: { port: await freePort(), host: '127.0.0.1' }, upstream: null, held: false, ending: [] }
+  closed.apply(state)
+  closed.apply({ ...state, address: null })
+  const opened = new Promise<void>((resolve) => {
+    other.onListening = (_port, problem) => problem === null && resolve()
+  })
+  other.apply(state)
+  await opened
+  await Promise.all([closed.close(), other.close()])
 })
 
 test('a door that gets SIGTERM serves until no keeper uses it', async () => {

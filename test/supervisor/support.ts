@@ -126,7 +126,8 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
   }
 }
 
-function doorPidIn(folder: string): number | null {
+/** Process id of the door that clients of the folder connect to; null: none. */
+export function doorPidIn(folder: string): number | null {
   try {
     const { socket } = JSON.parse(fs.readFileSync(path.join(folder, 'door.json'), 'utf8'))
     const pid = Number(path.basename(socket))

@@ -47,7 +47,13 @@ export async function connectToDoor(
   createInterface({ input: socket })
     .on('error', () => socket.destroy())
     .on('line', (line) => {
-      const message = JSON.parse(line) as FromDoor
+      let message: FromDoor
+      try {
+        message = JSON.parse(line) as FromDoor
+      } catch {
+        // a door that ended inside a message must not end its keepers
+        return socket.destroy()
+      }
       if (message.say !== 'answer') return onEvent(message)
       pending.get(message.id)?.(message)
       pending.delete(message.id)

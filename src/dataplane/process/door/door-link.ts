@@ -12,9 +12,6 @@ import { startDoor } from './start-door.ts'
 const APPLIED_MS = 10_000
 /** longest time that a door takes to close an address */
 const CLOSE_MS = 2000
-/** attempts to connect before a keeper starts a door: a door that was started a moment ago may not listen yet */
-const TRIES_BEFORE_START = 1
-const TRIES_BETWEEN_STARTS = 20
 
 export interface DoorLinkOptions {
   deployment: string
@@ -90,8 +87,7 @@ export class DoorLink {
         continue
       }
       if (signal.aborted) return
-      if (tries % TRIES_BETWEEN_STARTS === TRIES_BEFORE_START - 1) this.#startDoor()
-      // keepers that lost the same door don't all start one at the same moment
+      this.#startDoor()
       await sleep(backoff(tries, 20, 500) * (0.5 + Math.random()), signal)
     }
   }

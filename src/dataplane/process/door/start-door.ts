@@ -22,15 +22,49 @@ export interface InheritedAddress {
 /** Limits V8's young generation (MB): V8 does not give back what a burst of requests made it grow by. */
 const MEMORY_OPTIONS = ['--max-semi-space-size=2']
 
-/** Starts the program as a process that outlives this one. A second door ends by itself. */
+/** from the start of a door until it listens; then another may be started */
+const START_MS = 3000
+/** The folder's owner has fewer rights than a server: a link must not make us write elsewhere. */
+const APPEND = fs.constants.O_WRONLY | fs.constants.O_APPEND | fs.constants.O_CREAT | fs.constants.O_NOFOLLOW
+
+/**
+ * Starts the program as a process that outlives this one, unless a start is running: keepers lose a door at the same moment.
+ * Throws when a file can't be created. A second door ends by itself.
+ */
 export function startDoor(program: DoorProgram): void {
   const { folder, account } = program
-  const errors = fs.openSync(path.join(folder, 'error.log'), 'a', 0o600)
+  if (!announceStart(folder)) return
+  const errors = fs.openSync(path.join(folder, 'error.log'), APPEND, 0o600)
   try {
-    spawnDoor(program, { folder }, { account, stdio: ['ignore', errors] })
+    const child = spawnDoor(program, { folder }, { account, stdio: ['ignore', errors] })
+    // its Node.js may be gone; another keeper may have a newer one
+    child.once('error', () => startIsOver(folder))
   } finally {
     fs.closeSync(errors)
   }
+}
+
+const startingIn = (folder: string) => path.join(folder, 'starting')
+
+/** False: another start is running. */
+function announceStart(folder: string): boolean {
+  const file = startingIn(folder)
+  const since = fs.lstatSync(file, { throwIfNoEntry: false })?.mtimeMs
+  // the clock may have been set back
+  if (since !== undefined && Math.abs(Date.now() - since) < START_MS) return false
+  fs.rmSync(file, { force: true })
+  try {
+    fs.closeSync(fs.openSync(file, 'wx', 0o600))
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** The door listens, or was not started. */
+export function startIsOver(folder: string): void {
+  fs.rmSync(startingIn(folder), { force: true })
 }
 
 /** Starts the program under our account and with our stderr. It prints a line on its stdout when it listens. */
