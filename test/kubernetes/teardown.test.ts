@@ -101,14 +101,14 @@ test('a user’s copies of the objects survive deploys and the teardown', async 
 })
 
 heldBack('database and cache stay until server and queue have ended', async () => {
-  const slow = await openSite({ standIn: { delays: { terminate: 300 } } })
+  const slow = await openSite({ standIn: { delays: { terminate: 1000 } } })
   try {
     const tenant = new Tenant(slow)
     const spec = { queue_min_scale: 1, queue_max_scale: 1 }
     await tenant.provision(spec)
     await tenant.deploy(tenant.revision(V1), { spec })
-    // less time than the pods take: the failure lists the remaining objects and their grace period
-    const step = stepOf('TEARDOWN', null, { deadlineMs: 100 })
+    // less time than the pods take, and more than a look at the cluster: the failure lists the remaining objects
+    const step = stepOf('TEARDOWN', null, { deadlineMs: 600 })
     const late = slow.runtime.teardown(tenant.claim, step, never)
     await expect(late).rejects.toThrow(
       /not removed before its deadline: these objects remain: Pod .* \(which has a grace period of \d+ s to end\)/,
