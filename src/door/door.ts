@@ -15,6 +15,7 @@ import {
   startNextDoor,
 } from '../dataplane/process/door/start-door.ts'
 import { type Lock, takeLock } from '../dataplane/process/processes/supervisor-locks.ts'
+import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { Address } from './address.ts'
 import { requestHealth } from './health.ts'
@@ -23,6 +24,9 @@ import { requestHealth } from './health.ts'
 const UNUSED_MS = 3000
 /** longest wait for the keeper of an inherited address */
 const CLAIM_MS = 30_000
+/** A takeover waits for keepers of inherited addresses for at most 5 s. */
+const CLAIM_CHECK_MS = 20
+const MAX_CLAIM_CHECKS = 250
 /** from the start of another door until it listens */
 const REPLACE_TIMEOUT_MS = 10_000
 /** They may reach all processes of a service or a terminal. Keepers need the door until their agents have drained. */
@@ -150,6 +154,8 @@ class Door {
   }
 
   async #replace(program: DoorProgram): Promise<string | null> {
+    // after a takeover a moment ago, keepers are on their way; requests that this door has accepted wait for them
+    for (let tries = 0; this.#unclaimed.size > 0 && tries < MAX_CLAIM_CHECKS; tries++) await sleep(CLAIM_CHECK_MS)
     const listening = [...this.#clients].flatMap((client) => client.listening() ?? [])
     const inherited = listening.map(({ deployment, port, host }, i) => ({ deployment, port, host, fd: 3 + i }))
     const sockets = listening.map(({ fd }) => fd)

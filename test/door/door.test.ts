@@ -6,7 +6,7 @@ import net, { type AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { connectToDoor, publishSocket } from '../../src/dataplane/process/door/door-connection.ts'
+import { connectToDoor, type DoorConnection, publishSocket } from '../../src/dataplane/process/door/door-connection.ts'
 import { DoorLink } from '../../src/dataplane/process/door/door-link.ts'
 import { startDoor, updateDoor } from '../../src/dataplane/process/door/start-door.ts'
 import { Address } from '../../src/door/address.ts'
@@ -106,6 +106,46 @@ test('a newer door takes over without a failed request or a cut stream, and the 
   expect(await chunk()).toBe('last')
   expect(await gone(older)).toBe(true)
   expect(await get(url)).toBe('agent')
+})
+
+test('a takeover waits for keepers that have not come since the last one, and no request fails', async () => {
+  const supervised = await newSupervisor()
+  open.push(supervised)
+  const { door } = supervised.config
+  const agent = http.createServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1')
+  await once(agent, 'listening')
+  const upstream = { id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port }
+  const address = { port: supervised.port, host: '127.0.0.1' }
+  const connections: DoorConnection[] = []
+  const connect = async () => {
+    let connection = await connectToDoor(door.folder)
+    while (!connection) connection = await connectToDoor(door.folder)
+    connections.push(connection)
+    return connection
+  }
+  /** What a keeper does, at a moment of the test's choice. */
+  const comes = async () => {
+    const connection = await connect()
+    await connection.request({ do: 'hello', deployment: 'one' })
+    await connection.request({ do: 'apply', state: { address, upstream, held: false, ending: [] } })
+  }
+  const answer = () => get(`http://127.0.0.1:${supervised.port}`).catch(() => 'refused')
+  startDoor(door)
+  await comes()
+  await expect.poll(answer).toBe('ok')
+  await updateDoor(newerVersion(supervised))
+  const server = await connect()
+  const second = server.request({ do: 'replace', program: door })
+  // the answer comes after the takeover has begun
+  await server.request({ do: 'hello', deployment: null })
+  const between = answer()
+  await comes()
+  await second
+  const after = answer()
+  await comes()
+  expect(await Promise.all([between, after])).toEqual(['ok', 'ok'])
+  for (const connection of connections) connection.close()
+  agent.close()
 })
 
 test('an agent that is replaced after the door was, drains the streams of both doors', async () => {
