@@ -59,7 +59,7 @@ export function useAuthentication(
       const requestId = serverContext.requestId ?? randomUUID()
       try {
         const caller = await (serverContext.caller ??
-          authenticate(Object.fromEntries(request.headers), requestId, serverContext.requestScope, 'optional'))
+          authenticate(Object.fromEntries(request.headers), requestId, serverContext.requestScope))
         serverContext.onCaller?.(caller.actor.subject)
         refuseDataPlane(caller)
         rejectConditions(request.headers)

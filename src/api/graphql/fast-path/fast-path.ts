@@ -142,7 +142,7 @@ export function createFastPath({
       if (length === 0) return false
       const type = documentCache.contentTypeFor(raw.headers.accept ?? '')
       if (type === undefined) return false
-      handover.caller = (async () => authenticate(raw.headers, request.id, requestScope, 'optional'))()
+      handover.caller = (async () => authenticate(raw.headers, request.id, requestScope))()
       const caller = await handover.caller.catch(() => null)
       if (caller === null || caller.actor.role === 'listener' || caller.actor.role === 'builder') return false
       request.subject = caller.actor.subject

@@ -43,7 +43,7 @@ builder.queryFields((t) => ({
     {
       type: Workspace,
       description:
-        'The workspaces that the caller can act in, newest first: its own workspace, or all of the organization for an organization-wide credential, which needs no `X-Tenant-Id` for this field. Elsewhere the header selects one.',
+        'The workspaces that the caller can act in, newest first: its own workspace, or all of the organization for an organization-wide credential. `X-Tenant-Id` selects one for a call.',
       complexity: pageCost,
       args: { nameContains: t.arg.string({ description: 'A part of the name. Case is ignored.' }) },
       resolve: async (_root, args, ctx, info) => {
