@@ -23,6 +23,7 @@ export default defineConfig({
     // `npm run test:browser` runs those of the browser
     exclude: ['test/fixtures/**', 'test/browser/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/localhost-names.mjs'],
     sequence: { sequencer: SlowFirst },
     retry,
     reporters: ['default', secondTryReporter],

@@ -64,7 +64,7 @@ async function startBrowser(oauth: OAuthServer) {
 }
 
 test('the examples work unchanged, each of them twice, from an empty folder to a running agent', async () => {
-  const settings = { WORKER: 'on', RUNTIME: 'process', APP_PORTS: '21600-21699', ...LOCAL }
+  const settings = { WORKER: 'on', RUNTIME: 'process', APPS_PORT: '0', ...LOCAL }
   const server = await testApp({ settings })
   const oauth = await startOAuthServer()
   const redirectUri = `${server.url}/v2/auth/callback/acme`

@@ -206,6 +206,7 @@ async function processRuntime(
       gitDirectory: config.GIT_DIRECTORY,
       outboundAllow: config.OUTBOUND_ALLOW,
       adminUrl,
+      apps: { port: config.APPS_PORT, url: config.APPS_URL, host: config.HOST },
       appHost: config.APP_HOST,
       port: config.PORT,
       appPorts: config.APP_PORTS,

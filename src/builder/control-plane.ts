@@ -52,7 +52,7 @@ function toClaim({ stepId, tries, secondsLeft, revision, deployment, ...claim }:
   return {
     ...EMPTY_ASSIGNMENT,
     ...claim,
-    deployment: { ...deployment, k8sNamespace: null, provisioned: true },
+    deployment: { ...deployment, addressName: null, k8sNamespace: null, provisioned: true },
     step: { id: stepId, kind: 'BUILD', tries, secondsLeft, revision, ...placed },
   }
 }

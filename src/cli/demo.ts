@@ -8,6 +8,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify, styleText } from 'node:util'
+import { agentUrl } from '../client/agent-url.ts'
 import { type Client, createClient, type Event, PilothouseError, UnreachableError } from '../client/index.ts'
 import { type Config, readConfig } from '../platform/config/config.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
@@ -130,7 +131,7 @@ async function follow(client: Client, ids: RevisionIds, say: DemoOptions['say'])
 
 async function call(client: Client, id: string): Promise<string> {
   const { url } = await client.find(id)
-  return `${dim(`GET ${url}/ →`)} ${(await (await fetch(url!)).text()).trim()}`
+  return `${dim(`GET ${url}/ →`)} ${(await (await fetch(agentUrl(url!))).text()).trim()}`
 }
 
 const strong = (text: string) => styleText('bold', text, { stream: process.stdout })

@@ -1,35 +1,31 @@
 /** The address of one deployment: applies the state that its keeper sends. */
-import type { AddressState } from '../dataplane/process/door/messages.ts'
-import { backoff, sleep } from '../platform/async/retry.ts'
+import type { AddressState, Place } from '../dataplane/process/door/messages.ts'
+import type { Listener, Tenant } from './listener.ts'
+import type { Listeners } from './listeners.ts'
 import { AppProxy } from './proxy.ts'
 
 const SERVED_INTERVAL_MS = 60_000
 
-type Place = NonNullable<AddressState['address']>
-
 export class Address {
   onListening: (port: number, problem: string | null) => void = () => undefined
   onServed: () => void = () => undefined
+  readonly #listeners: Listeners
   readonly #proxy = new AppProxy(() => this.#served())
-  #place: Place | null = null
+  #current: { tenant: Tenant; listener: Listener } | null = null
   #resume: (() => void) | null = null
-  /** resolves when no attempt to listen runs */
-  #opened: Promise<void> = Promise.resolve()
-  /** aborted when the place changes */
-  #retries = new AbortController()
   #lastServed = Number.NEGATIVE_INFINITY
   /** another door listens for it */
   #handedOver = false
 
-  /** Listens on a socket of the door before this one. Its requests wait until a keeper sends the state. */
-  static inherit(fd: number, place: Place): Address {
-    const address = new Address()
-    address.#place = place
+  constructor(listeners: Listeners) {
+    this.#listeners = listeners
+  }
+
+  /** Has this place of the door before this one. Its requests wait until a keeper sends the state. */
+  static inherit(listeners: Listeners, place: Place): Address {
+    const address = new Address(listeners)
     address.#resume = address.#proxy.pause()
-    void address.#proxy.listen({ fd }).catch(() => {
-      // the next state opens it again
-      address.#place = null
-    })
+    address.#move(place)
     return address
   }
 
@@ -41,54 +37,47 @@ export class Address {
       this.#resume?.()
       this.#resume = null
     }
-    if (this.#handedOver) return
-    if (this.#place?.port === next?.port && this.#place?.host === next?.host) {
-      if (next && this.#proxy.listening) this.onListening(next.port, null)
-      return
-    }
-    this.#place = next
-    this.#retries.abort()
-    this.#retries = new AbortController()
-    if (next) this.#opened = this.#opened.then(() => this.#listen(next))
-    else this.#proxy.stopListening()
+    if (!this.#handedOver) this.#move(next)
   }
 
   /** Resolves when nothing is in flight to that upstream. */
   idle = (upstream: string): Promise<void> => this.#proxy.idle(upstream)
 
-  /** Its place and the file descriptor of its listening socket; null: it does not listen. */
-  listening(): (Place & { fd: number }) | null {
-    const fd = this.#proxy.listening
-    return this.#place && fd !== null ? { ...this.#place, fd } : null
+  /** Where it is reached; null: nowhere. */
+  get place(): Place | null {
+    return this.#current?.tenant.place ?? null
   }
 
-  /** Another door listens on the same socket now. Resolves when no connection is left. */
-  handOver(): Promise<void> {
-    this.#place = null
+  /** File descriptors of its listening sockets; empty: its port is not open. */
+  get fds(): number[] {
+    return this.#current?.listener.fds ?? []
+  }
+
+  /** Another door listens on the same port now. Resolves when no connection is left. */
+  async handOver(): Promise<void> {
     this.#handedOver = true
-    return this.#proxy.handOver()
+    await this.#current?.listener.handOver()
   }
 
   /** Stops new connections and ends requests in flight. */
   close(): Promise<void> {
-    this.#place = null
+    this.#move(null)
     return this.#proxy.close()
   }
 
-  /** Retries without limit: an ending supervisor of an earlier version, or another program, may still have the port. */
-  async #listen(place: Place): Promise<void> {
-    const { signal } = this.#retries
-    this.#proxy.stopListening()
-    for (let tries = 0; this.#place === place; tries++) {
-      try {
-        await this.#proxy.listen({ ...place, exclusive: true })
-        if (this.#place === place) return this.onListening(place.port, null)
-        return this.#proxy.stopListening()
-      } catch (error) {
-        this.onListening(place.port, (error as NodeJS.ErrnoException).code ?? 'unknown')
-      }
-      await sleep(backoff(Math.max(0, tries - 10), 200, 5000), signal)
+  #move(place: Place | null): void {
+    const before = this.#current
+    if (JSON.stringify(place) === JSON.stringify(before?.tenant.place ?? null)) {
+      before?.listener.report(before.tenant)
+      return
     }
+    this.#current = null
+    if (place) {
+      const onListening: Tenant['onListening'] = (port, problem) => this.onListening(port, problem)
+      const tenant: Tenant = { place, proxy: this.#proxy, onListening }
+      this.#current = { tenant, listener: this.#listeners.add(tenant) }
+    }
+    if (before) this.#listeners.remove(before.listener, before.tenant)
   }
 
   #served(): void {

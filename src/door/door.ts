@@ -7,7 +7,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildOf, publishSocket } from '../dataplane/process/door/door-connection.ts'
-import type { DoorProgram, FromDoor, ToDoor } from '../dataplane/process/door/messages.ts'
+import type { DoorProgram, FromDoor, Place, ToDoor } from '../dataplane/process/door/messages.ts'
 import {
   type DoorConfig,
   type InheritedAddress,
@@ -19,6 +19,7 @@ import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { Address } from './address.ts'
 import { requestHealth } from './health.ts'
+import { Listeners } from './listeners.ts'
 
 /** A door without clients ends after this time. */
 const UNUSED_MS = 3000
@@ -44,7 +45,8 @@ export async function runDoor(config: DoorConfig): Promise<void> {
   // the door that started this one has the lock until this one listens
   const lock = inherited ? null : await takeLock(folder)
   if (!inherited && !lock) return void process.exit()
-  const door = new Door(folder, inherited ?? [])
+  const door = new Door(folder)
+  await door.inherit(inherited ?? [])
   await door.listen()
   if (inherited) process.stdout.write('ready\n')
   const held = lock ?? (await takeLock(folder))
@@ -64,6 +66,7 @@ class Door {
   readonly #folder: string
   readonly #socket: string
   readonly #build = buildOf(process.argv[1]!)
+  readonly #listeners = new Listeners()
   readonly #clients = new Set<Client>()
   /** by deployment: addresses whose keeper has not connected yet */
   readonly #unclaimed = new Map<string, Address>()
@@ -73,11 +76,16 @@ class Door {
   #replacing: Promise<string | null> | null = null
   readonly #control = net.createServer((socket) => this.#accept(socket))
 
-  constructor(folder: string, inherited: InheritedAddress[]) {
+  constructor(folder: string) {
     this.#folder = folder
     this.#socket = path.join(folder, `${process.pid}`)
-    for (const { deployment, fd, port, host } of inherited)
-      this.#unclaimed.set(deployment, Address.inherit(fd, { port, host }))
+  }
+
+  /** Accepts connections on the sockets of the door before this one. Requests wait for the keepers. */
+  async inherit(inherited: InheritedAddress[]): Promise<void> {
+    await this.#listeners.inherit(inherited)
+    for (const { deployment, fd: _, fd6: __, ...place } of inherited)
+      this.#unclaimed.set(deployment, Address.inherit(this.#listeners, place))
     setTimeout(() => {
       for (const address of this.#unclaimed.values()) void address.close()
       this.#unclaimed.clear()
@@ -140,7 +148,7 @@ class Door {
 
   /** The inherited address of a deployment, or a new one. */
   #claim(deployment: string): Address {
-    const address = this.#unclaimed.get(deployment) ?? new Address()
+    const address = this.#unclaimed.get(deployment) ?? new Address(this.#listeners)
     this.#unclaimed.delete(deployment)
     return address
   }
@@ -156,9 +164,15 @@ class Door {
   async #replace(program: DoorProgram): Promise<string | null> {
     // after a takeover a moment ago, keepers are on their way; requests that this door has accepted wait for them
     for (let tries = 0; this.#unclaimed.size > 0 && tries < MAX_CLAIM_CHECKS; tries++) await sleep(CLAIM_CHECK_MS)
-    const listening = [...this.#clients].flatMap((client) => client.listening() ?? [])
-    const inherited = listening.map(({ deployment, port, host }, i) => ({ deployment, port, host, fd: 3 + i }))
-    const sockets = listening.map(({ fd }) => fd)
+    const sockets: number[] = []
+    /** its number in the next door, where 0 to 2 are the standard streams */
+    const inheritedFd = (fd: number) => 3 + (sockets.includes(fd) ? sockets.indexOf(fd) : sockets.push(fd) - 1)
+    const inherited = [...this.#clients].flatMap((client): InheritedAddress[] => {
+      const found = client.listening()
+      if (!found) return []
+      const [fd, fd6] = found.fds.map(inheritedFd)
+      return [{ ...found.place, deployment: found.deployment, fd: fd!, ...(fd6 === undefined ? {} : { fd6 }) }]
+    })
     const child = startNextDoor(program, { folder: this.#folder, inherited }, sockets)
     const ready = new Promise<boolean>((resolve) => {
       child.once('exit', () => resolve(false)).once('error', () => resolve(false))
@@ -212,10 +226,10 @@ class Client {
     if (this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`)
   }
 
-  /** Null: it does not listen. `fd`: of this process. */
-  listening(): InheritedAddress | null {
-    const open = this.#address?.listening()
-    return open && this.#deployment !== null ? { deployment: this.#deployment, ...open } : null
+  /** Null: it does not listen. */
+  listening(): { deployment: string; place: Place; fds: number[] } | null {
+    const { place, fds } = this.#address ?? {}
+    return place && fds?.length && this.#deployment !== null ? { deployment: this.#deployment, place, fds } : null
   }
 
   /** Stops new connections without closing the listening socket. Resolves when no connection is left. */

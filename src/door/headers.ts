@@ -47,8 +47,23 @@ export function removeSessionCookies({ headers }: IncomingMessage): void {
   else delete headers.cookie
 }
 
+/** Requests by path: their agents share a host, so they get and set no cookies. */
+const byPath = new WeakSet<IncomingMessage>()
+
+/** Changes a request whose path began with `prefix`, before it is forwarded. */
+export function noteRemovedPrefix(request: IncomingMessage, prefix: string): void {
+  byPath.add(request)
+  delete request.headers.cookie
+  request.headers['x-forwarded-prefix'] = prefix
+}
+
 /** Changes the answer before it is forwarded. An agent may clear its own data, but cookies belong to the whole host. */
-export function protectSessionCookies({ headers }: IncomingMessage): void {
+export function protectCookies({ headers }: IncomingMessage, request: IncomingMessage): void {
+  if (byPath.has(request)) {
+    delete headers['set-cookie']
+    // a page shares no storage with the pages of other agents
+    headers['content-security-policy'] = 'sandbox allow-scripts'
+  }
   const set = headers['set-cookie']
   if (set) {
     const others = set.filter((one) => !SESSION_COOKIE.test(one))

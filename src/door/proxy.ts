@@ -2,17 +2,17 @@
  * Forwards HTTP, streams and WebSockets of one deployment to the serving agent. Each start of an agent has separate connections, so
  * every request after a switch reaches the new agent.
  */
-import { type EventEmitter, once } from 'node:events'
+import type { EventEmitter } from 'node:events'
 import http from 'node:http'
-import net, { type ListenOptions, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createProxyServer } from 'httpxy'
 import type { Upstream } from '../dataplane/process/door/messages.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
-import { upgradableMessages } from '../platform/http/upgradable.ts'
-import { closeWhenFinished, closeWithSocket, endBodyProperly, endWebSocketProperly } from './endings.ts'
-import { protectSessionCookies, removeConnectionHeaders, removeSessionCookies, sanitizeResponse } from './headers.ts'
+import { answer, refuse } from './answers.ts'
+import { endBodyProperly, endWebSocketProperly } from './endings.ts'
+import { protectCookies, removeConnectionHeaders, removeSessionCookies, sanitizeResponse } from './headers.ts'
 
 /** longest wait of a request while the proxy is paused */
 const MAX_PAUSE_MS = 10_000
@@ -70,7 +70,6 @@ class Target {
 export class AppProxy {
   // an `agent` here would override that of each call
   readonly #proxy = createProxyServer({ xfwd: true })
-  readonly #server: http.Server
   readonly #open = new Set<http.ServerResponse>()
   /** by client socket; the function ends it */
   readonly #upgraded = new Map<Duplex, () => void>()
@@ -80,38 +79,12 @@ export class AppProxy {
   readonly #onRequest: () => void
   #target: Target | null = null
   #paused: Promise<void> | null = null
-  /** another door accepts new connections */
-  #handedOver = false
+  readonly #isEnding = new WeakMap<Duplex, () => boolean>()
 
   /** `onRequest`: called for each request to an agent. */
   constructor(onRequest: () => void = () => undefined) {
     this.#onRequest = onRequest
-    const isEnding = new WeakMap<Duplex, () => boolean>()
     const clients = new WeakMap<Duplex, Duplex>()
-    // no time limit for a whole request: uploads and streams may be slow
-    const options = { requestTimeout: 0, keepAliveTimeout: 65_000, IncomingMessage: upgradableMessages(() => true) }
-    this.#server = http.createServer(options, (request, response) => {
-      removeSessionCookies(request)
-      removeConnectionHeaders(request)
-      this.#open.add(response)
-      response.once('close', () => this.#open.delete(response))
-      if (!response.socket) closeWithSocket(response, request.socket)
-      this.#serve(request, response)
-    })
-    // accept fails while no file descriptor is free; `listen()` gets its own errors, too
-    this.#server.on('error', () => undefined)
-    this.#server.on('upgrade', (request, socket, head) => {
-      removeSessionCookies(request)
-      this.#upgraded.set(socket, () => refuse(socket, 503))
-      socket.on('error', () => undefined).once('close', () => this.#upgraded.delete(socket))
-      closeWhenFinished(socket)
-      void this.#route(socket).then((target) => {
-        if (socket.destroyed) return
-        if (!target) return refuse(socket, 503)
-        isEnding.set(socket, () => target.ending)
-        return this.#proxy.ws(request, socket as Socket, { target: placeOf(target), agent: false }, head)
-      })
-    })
     this.#proxy.on('proxyReq', (sent, request) => {
       this.#sent.set(request, sent)
       sent.once('upgrade', (_response, socket) => {
@@ -123,15 +96,16 @@ export class AppProxy {
       this.#sent.delete(request)
       if (!sanitizeResponse(agentResponse)) {
         agentResponse.destroy()
-        return this.#answer(response, 502, NO_ANSWER)
+        return answer(response, 502, NO_ANSWER)
       }
-      agentResponse.headers.connection = response.shouldKeepAlive && !this.#handedOver ? 'keep-alive' : 'close'
-      protectSessionCookies(agentResponse)
+      agentResponse.headers.connection = response.shouldKeepAlive ? 'keep-alive' : 'close'
+      protectCookies(agentResponse, request)
     })
     const opened = new WeakSet<Duplex>()
-    this.#proxy.on('proxyReqWs', (sent, _request, socket) => {
+    this.#proxy.on('proxyReqWs', (sent, request, socket) => {
       // must run before httpxy's handlers, which forward the answer
-      sent.once('upgrade', protectSessionCookies).once('response', protectSessionCookies)
+      const protect = (answer: http.IncomingMessage) => protectCookies(answer, request)
+      sent.once('upgrade', protect).once('response', protect)
       sent.once('upgrade', () => opened.add(socket)).once('response', () => opened.add(socket))
       sent.once('upgrade', (_response, agent) => clients.set(agent, socket))
       socket.once('close', () => sent.destroy())
@@ -139,13 +113,13 @@ export class AppProxy {
     // httpxy has connected both sockets; an earlier listener would take the agent's first frames
     this.#proxy.on('proxySocket', (agent) => {
       const client = clients.get(agent)!
-      this.#upgraded.set(client, endWebSocketProperly(client, agent, isEnding.get(client)!))
+      this.#upgraded.set(client, endWebSocketProperly(client, agent, this.#isEnding.get(client)!))
     })
     this.#proxy.on('error', (_error, request, response) => {
       if (response instanceof http.ServerResponse) {
         // the agent closed the idle connection while the request was sent on it
-        if (request && this.#sent.get(request)?.reusedSocket) return this.#serve(request, response, false)
-        return this.#answer(response, 502, NO_ANSWER)
+        if (request && this.#sent.get(request)?.reusedSocket) return this.#forward(request, response, false)
+        return answer(response, 502, NO_ANSWER)
       }
       const socket = response as Duplex | undefined
       if (socket && !opened.has(socket)) refuse(socket, 502)
@@ -178,36 +152,6 @@ export class AppProxy {
     return () => over.abort()
   }
 
-  /** File descriptor of the listening socket; null: it does not listen. */
-  get listening(): number | null {
-    // not documented, but the only way to hand a listening socket to a process that outlives this one
-    return (this.#server as unknown as { _handle: { fd: number } | null })._handle?.fd ?? null
-  }
-
-  /** Throws EADDRINUSE when another program has the port. */
-  async listen(where: ListenOptions & { fd?: number }): Promise<void> {
-    this.#server.listen(where)
-    // no callback: listeners of failed attempts would accumulate
-    await once(this.#server, 'listening')
-  }
-
-  /** Stops new connections. Requests in flight continue. The proxy can listen on another address immediately. */
-  stopListening(): void {
-    if (this.#server.listening) this.#server.close()
-  }
-
-  /** Stops listening and asks clients to open new connections. Resolves when no connection is left. */
-  async handOver(): Promise<void> {
-    this.#handedOver = true
-    const closed = new Promise<void>((resolve) => this.#server.once('close', resolve))
-    // `http.Server.close` would also close idle connections, on which a client may be sending a request
-    if (this.#server.listening) net.Server.prototype.close.call(this.#server)
-    const connections = await new Promise<number>((resolve) => {
-      this.#server.getConnections((_, count) => resolve(count))
-    })
-    if (connections > 0) await closed
-  }
-
   /** The agents of these upstreams are ending: completes the responses that they leave open. */
   markEnding(ids: string[]): void {
     for (const id of ids) {
@@ -216,15 +160,14 @@ export class AppProxy {
     }
   }
 
-  /** Stops new connections and ends requests in flight. */
+  /** Ends requests in flight. */
   async close(): Promise<void> {
-    this.stopListening()
     const targets = [...this.#targets.values()]
     this.markEnding([...this.#targets.keys()])
-    for (const response of this.#open) if (!response.writableEnded) this.#answer(response, 503, NOTHING_SERVES)
+    for (const response of this.#open) if (!response.writableEnded) answer(response, 503, NOTHING_SERVES)
     for (const end of this.#upgraded.values()) end()
     await resultWithin(CLOSE_MS, Promise.all(targets.map((target) => target.idle())))
-    this.#server.closeAllConnections()
+    for (const response of this.#open) response.destroy()
     for (const socket of this.#upgraded.keys()) socket.destroy()
     for (const target of targets) target.retire()
   }
@@ -238,24 +181,35 @@ export class AppProxy {
     return target
   }
 
-  #serve(request: http.IncomingMessage, response: http.ServerResponse, reuse = canBeRepeated(request)): void {
-    void this.#route(response).then((target) => {
-      if (response.destroyed) return
-      if (!target) return this.#answer(response, 503, NOTHING_SERVES)
-      endBodyProperly(response, () => target.ending)
-      return this.#proxy.web(request, response, { target: placeOf(target), agent: reuse && target.agent })
+  /** Forwards a request of a client. */
+  serve(request: http.IncomingMessage, response: http.ServerResponse): void {
+    removeSessionCookies(request)
+    removeConnectionHeaders(request)
+    this.#open.add(response)
+    response.once('close', () => this.#open.delete(response))
+    this.#forward(request, response)
+  }
+
+  /** Forwards a client's WebSocket. */
+  upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): void {
+    removeSessionCookies(request)
+    this.#upgraded.set(socket, () => refuse(socket, 503))
+    socket.once('close', () => this.#upgraded.delete(socket))
+    void this.#route(socket).then((target) => {
+      if (socket.destroyed) return
+      if (!target) return refuse(socket, 503)
+      this.#isEnding.set(socket, () => target.ending)
+      return this.#proxy.ws(request, socket as Socket, { target: placeOf(target), agent: false }, head)
     })
   }
 
-  /** The body has the format of API errors (docs/api-rules.md#errors). */
-  #answer(response: http.ServerResponse, status: 502 | 503, detail: string): void {
-    if (response.headersSent) return void response.destroy()
-    // headers of an agent answer that broke before its first byte; its length is wrong here
-    for (const name of response.getHeaderNames()) response.removeHeader(name)
-    const connection = this.#handedOver ? { connection: 'close' } : {}
-    const headers = { 'content-type': 'application/json', 'retry-after': '2', ...connection }
-    response.writeHead(status, http.STATUS_CODES[status], headers)
-    response.end(JSON.stringify({ detail, code: 'UNAVAILABLE' }))
+  #forward(request: http.IncomingMessage, response: http.ServerResponse, reuse = canBeRepeated(request)): void {
+    void this.#route(response).then((target) => {
+      if (response.destroyed) return
+      if (!target) return answer(response, 503, NOTHING_SERVES)
+      endBodyProperly(response, () => target.ending)
+      return this.#proxy.web(request, response, { target: placeOf(target), agent: reuse && target.agent })
+    })
   }
 }
 
@@ -268,9 +222,4 @@ function canBeRepeated({ method, headers }: http.IncomingMessage): boolean {
     headers['content-length'] === undefined &&
     headers['transfer-encoding'] === undefined
   )
-}
-
-function refuse(socket: Duplex, status: 502 | 503): void {
-  if (!socket.writable) return
-  socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nconnection: close\r\nretry-after: 2\r\n\r\n`)
 }

@@ -37,7 +37,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const client = await provider.client({ method: 'client_secret_basic', redirectUri, requirePkce: true })
     return { clientId: client.clientId, clientSecret: client.clientSecret! }
   }
-  const server = await ownServer('21100-21149', async (url) => {
+  const server = await ownServer(async (url) => {
     const { clientId, clientSecret } = await clientOf(`${url}/v2/sessions/oidc/callback`)
     return {
       OIDC_ISSUER: provider.url,

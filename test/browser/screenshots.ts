@@ -20,7 +20,7 @@ const wanted = process.argv.slice(2)
 const pages = wanted.length === 0 ? PAGES : PAGES.filter(({ name }) => wanted.includes(name))
 mkdirSync(PICTURES, { recursive: true })
 mkdirSync(OF_README, { recursive: true })
-const server = await ownServer('21150-21199')
+const server = await ownServer()
 try {
   const scene = await setScene(server)
   for (const scheme of SCHEMES)

@@ -29,9 +29,8 @@ export interface OwnServer {
   close(): Promise<void>
 }
 
-/** `ports`: only for its agents. `settings`: get its address. */
+/** `settings`: get its address. */
 export async function ownServer(
-  ports: string,
   settings: (url: string) => Promise<Record<string, string>> = async () => ({}),
 ): Promise<OwnServer> {
   const folder = await temporaryFolder()
@@ -41,7 +40,7 @@ export async function ownServer(
     DATA_DIR: folder.path,
     PORT: String(port),
     WORKER: 'on',
-    APP_PORTS: ports,
+    APPS_PORT: '0',
     // a killed server's lease ends soon, and the next server takes over
     LEASE_SECONDS: '3',
     LOG_LEVEL: 'warn',

@@ -20,7 +20,7 @@ import { tcpProxy } from '../support/tcp-proxy.ts'
 import type { Scenario } from './main.ts'
 import { overload } from './overload.ts'
 
-const SETTINGS = { APP_PORTS: '21600-21649' }
+const SETTINGS = { APPS_PORT: '0' }
 /** How often a server is ended and started again. */
 const TIMES = Number(process.env.CHAOS_TIMES ?? 5)
 /** Duration of a database outage, in ms. */
@@ -36,7 +36,7 @@ export const agentScenarios: readonly Scenario[] = [
   ['switch', () => at({}, switches)],
   ['supervisor', () => at({}, supervisorKilled)],
   ['rollback', () => at({}, rollback)],
-  ['overload', () => at({ settings: { APP_PORTS: '21600-21699' } }, overload)],
+  ['overload', () => at({ settings: { APPS_PORT: '0' } }, overload)],
 ]
 
 async function at(options: SteadyPlaceOptions, run: (place: SteadyPlace) => Promise<boolean>): Promise<boolean> {

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { keepBinaries } from '../../src/platform/postgres/embedded/binaries.ts'
 import { removeFolder } from '../support/data-dir.ts'
@@ -15,6 +16,7 @@ import { closeRealEngine, NODE, realEnvironment, whyNot } from '../support/engin
 import { buildServerImage } from '../support/engine/server-image.ts'
 import { pack } from '../support/packages.ts'
 import { cli, ROOT, temporaryFolder } from '../support/process.ts'
+import { getOverTls } from '../support/tls.ts'
 
 const execute = promisify(execFile)
 /** What the script of the official image does: creates the cluster as another account than root, with the password of the file. */
@@ -31,7 +33,7 @@ fi
 exec postgres -h '*' -k ''
 `
 /** Published by compose.yaml. */
-const PORTS = [80, 443, 3100, 3149]
+const PORTS = [80, 443]
 
 export async function composeFile(): Promise<boolean> {
   const folder = await temporaryFolder()
@@ -119,7 +121,7 @@ async function useComposeFile(
 ): Promise<boolean> {
   const deploy = at('deploy')
   // the secrets are written next to the file
-  for (const name of ['compose.yaml', 'compose-secrets.sh'])
+  for (const name of ['compose.yaml', 'compose-secrets.sh', 'Caddyfile'])
     fs.cpSync(path.join(ROOT, 'deploy', name), path.join(deploy, name))
   await execute('sh', [path.join(deploy, 'compose-secrets.sh')])
   const compose = (...args: string[]) =>
@@ -147,12 +149,12 @@ async function useComposeFile(
     if (code !== 0) throw new Error(stderr)
     const { url } = JSON.parse(stdout) as { url: string }
     async function answers(): Promise<boolean> {
-      const text = await until(async () => {
-        const response = await fetch(url)
-        if (!response.ok) throw new Error(`${url} answers ${response.status}`)
-        return response.text()
+      const answer = await until(async () => {
+        const response = await getOverTls(url, fs.readFileSync(authority))
+        if (response.statusCode !== 200) throw new Error(`${url} answers ${response.statusCode}`)
+        return text(response)
       })
-      return text === 'Hello from version 1\n'
+      return answer === 'Hello from version 1\n'
     }
     check(`deploys a folder whose agent answers at ${url}`, await answers())
     await podman('healthcheck', 'run', 'deploy_server_1')

@@ -8,6 +8,7 @@ import os from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { agentUrl } from '../../src/client/agent-url.ts'
 import { createProcessRuntime } from '../../src/dataplane/process/runtime.ts'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { Progress, RevisionWork } from '../../src/domain/protocol/protocol.ts'
@@ -277,6 +278,23 @@ test('a deployment keeps its port after APP_PORTS has changed', async () => {
   const restarted = createProcessRuntime({ ...place.options, appPorts: [high + 1, high + 1] })
   restarted.ensure(claim, runOf(revision), memoryLog())
   expect(await eventually(() => answers(url, 'one'))).toBe(true)
+  await restarted.close({ endAgents: true })
+})
+
+test('deployments with names share a port, and follow when APPS_URL changes', async () => {
+  const named = (addressName: string) => claimOf({ deployment: { ...claimOf().deployment, addressName } })
+  const [one, two] = [named('one'), named('two')]
+  const revision = await built(one, 'one')
+  const [first, second] = [await deploy(one, revision), await deploy(two, await built(two, 'two'))]
+  const { port } = new URL(first)
+  expect([first, second]).toEqual([`http://one.localhost:${port}`, `http://two.localhost:${port}`])
+  expect([await text(first), await text(agentUrl(second))]).toEqual(['one', 'two'])
+  await place.restart()
+  const apps = { port: 0, host: '127.0.0.1', url: `http://agent-{name}.localhost:${port}` }
+  const restarted = createProcessRuntime({ ...place.options, apps })
+  restarted.ensure(one, runOf(revision), memoryLog())
+  expect(await eventually(() => answers(`http://agent-one.localhost:${port}`, 'one'))).toBe(true)
+  expect((await fetch(first)).status).toBe(404)
   await restarted.close({ endAgents: true })
 })
 

@@ -65,6 +65,7 @@ export async function openTestMachine(changes: Partial<ProcessRuntimeOptions> = 
     dataDir: path.join(root, 'data'),
     gitDirectory,
     adminUrl: database.url,
+    apps: { port: 0, host: '127.0.0.1' },
     appHost: '127.0.0.1',
     appPorts: [low, low + 50],
     sources: NO_SOURCES,
@@ -206,7 +207,14 @@ export function claimOf(changes: Partial<LeasedClaim> = {}): LeasedClaim {
     stop: false,
     keepArtifacts: [],
     leaseSeconds: 60,
-    deployment: { id: randomUUID(), workspaceId: randomUUID(), name: 'agent', k8sNamespace: null, provisioned: true },
+    deployment: {
+      id: randomUUID(),
+      workspaceId: randomUUID(),
+      name: 'agent',
+      addressName: null,
+      k8sNamespace: null,
+      provisioned: true,
+    },
     ...changes,
   }
 }

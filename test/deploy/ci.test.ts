@@ -13,7 +13,7 @@ import { ROOT } from '../support/process.ts'
 import { agentRepository } from '../support/repository.ts'
 import { startWebServer } from '../support/web-server.ts'
 
-const app = useApp(() => ({ settings: { WORKER: 'on', RUNTIME: 'process', APP_PORTS: '22000-22049' } }))
+const app = useApp(() => ({ settings: { WORKER: 'on', RUNTIME: 'process', APPS_PORT: '0' } }))
 /** In place of the published package. */
 const cli = tarball('pilothouse-cli')
 beforeAll(packOnce, 300_000)

@@ -142,7 +142,7 @@ describe.skipIf(lacking)('The image', () => {
     const own = await testDatabase()
     onTestFinished(() => own.drop())
     const port = await freePort()
-    const agents = { RUNTIME: 'process', APP_PORTS: '21990-21999' }
+    const agents = { RUNTIME: 'process', APPS_PORT: '0' }
     await start('agents', [], { ...settingsOn(own), ...agents, PORT: String(port) })
     await untilUp('agents', port)
     const connection = { PILOTHOUSE_URL: `http://127.0.0.1:${port}`, CONTROL_PLANE_API_KEY: KEY }

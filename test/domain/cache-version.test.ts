@@ -18,6 +18,7 @@ const UNSEEN: Record<string, readonly string[]> = {
   // latest_outcome copies the latest revision's status, which changes in the same transaction; edit_version covers
   // last_change
   deployments: [
+    'address_name',
     'repository_id',
     'latest_outcome',
     'last_change',

@@ -11,6 +11,7 @@ import { DoorLink } from '../../src/dataplane/process/door/door-link.ts'
 import { startDoor, updateDoor } from '../../src/dataplane/process/door/start-door.ts'
 import { Address } from '../../src/door/address.ts'
 import { requestHealth } from '../../src/door/health.ts'
+import { Listeners } from '../../src/door/listeners.ts'
 import { alive } from '../dataplane/support.ts'
 import { doorPidIn, get, gone, newSupervisor, planOf, type Supervised, serve } from '../supervisor/support.ts'
 import { freePort } from '../support/free-port.ts'
@@ -284,7 +285,8 @@ test('a health check whose answer has no end is closed', async () => {
 })
 
 test('an address that is closed while it opens stays closed', async () => {
-  const [closed, other] = [new Address(), new Address()]
+  const listeners = new Listeners()
+  const [closed, other] = [new Address(listeners), new Address(listeners)]
   const state = { address: { port: await freePort(), host: '127.0.0.1' }, upstream: null, held: false, ending: [] }
   closed.apply(state)
   closed.apply({ ...state, address: null })

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FrameBoundaries } from '../../src/door/endings.ts'
 import { AppProxy } from '../../src/door/proxy.ts'
 import { freePort } from '../support/free-port.ts'
+import { openPort } from './support.ts'
 
 const GOOD = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const GET = 'GET / HTTP/1.1\r\nHost: agent\r\n\r\n'
@@ -23,14 +24,16 @@ const agent = net.createServer((socket) => {
 })
 const proxy = new AppProxy()
 let port: number
+let closePort: () => void
 beforeAll(async () => {
   agent.listen(0, '127.0.0.1')
   await once(agent, 'listening')
   port = await freePort()
-  await proxy.listen({ port, host: '127.0.0.1' })
+  closePort = await openPort({ port, host: '127.0.0.1' }, proxy)
   useAgent()
 })
 afterAll(async () => {
+  closePort()
   await proxy.close()
   agent.close()
 })

@@ -23,7 +23,7 @@ beforeAll(async () => {
   proxy = await tcpProxy(database.url)
   place = await steadyPlace({
     databaseUrl: database.url,
-    settings: { APP_PORTS: '21650-21699', LEASE_SECONDS: '3' },
+    settings: { APPS_PORT: '0', LEASE_SECONDS: '3' },
   })
   await place.start()
   agent = await place.deploy('one')

@@ -34,14 +34,14 @@ class Installation {
   #repository: AgentRepository | null = null
   deploymentId = ''
 
-  constructor(appPorts: string, env: Record<string, string> = {}) {
+  constructor(env: Record<string, string> = {}) {
     this.env = {
       PORT: '0',
       DATA_DIR: this.dataDir,
       CONTROL_PLANE_API_KEY: KEY,
       RUNTIME: 'process',
       AGENTS_END_WITH_SERVER: 'on',
-      APP_PORTS: appPorts,
+      APPS_PORT: '0',
       LEASE_SECONDS: '3',
       LOG_LEVEL: 'silent',
       ...env,
@@ -162,7 +162,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 describe('on the embedded Postgres', () => {
-  const installation = new Installation('21100-21119')
+  const installation = new Installation()
   const backup = () => path.join(folder, 'embedded')
   let before = 0
   beforeAll(async () => {
@@ -241,7 +241,7 @@ describe.skipIf(programs === null)('on an operator’s Postgres with pg_dump', (
   let installation: Installation
   beforeAll(async () => {
     postgres = await startOwnPostgres(programs!)
-    installation = new Installation('21120-21139', {
+    installation = new Installation({
       DATABASE_URL: postgres.url,
       SECRETS_KEYS,
       PATH: `${programs}:${process.env.PATH}`,
@@ -273,7 +273,7 @@ describe.skipIf(programs === null)('on an operator’s Postgres with pg_dump', (
     await installation.stop()
 
     // another Postgres can read the dumps too
-    const embedded = new Installation('21120-21139', { SECRETS_KEYS, PATH: installation.env.PATH! })
+    const embedded = new Installation({ SECRETS_KEYS, PATH: installation.env.PATH! })
     onTestFinished(() => embedded.remove())
     embedded.deploymentId = installation.deploymentId
     await embedded.restore(backup)

@@ -9,7 +9,7 @@ let app: TestApp
 let repository: AgentRepository
 
 beforeAll(async () => {
-  app = await testApp({ settings: { WORKER: 'on', APP_PORTS: '21850-21899' } })
+  app = await testApp({ settings: { WORKER: 'on', APPS_PORT: '0' } })
   repository = await agentRepository(path.join(app.dataDir, 'git'), 'agent')
 })
 afterAll(async () => {

@@ -11,7 +11,7 @@ let app: TestApp
 
 beforeAll(async () => {
   provider = await openGitProvider()
-  app = await testApp({ settings: { ...provider.settings, WORKER: 'on', APP_PORTS: '21800-21849' } })
+  app = await testApp({ settings: { ...provider.settings, WORKER: 'on', APPS_PORT: '0' } })
 })
 afterAll(async () => {
   await app?.close()

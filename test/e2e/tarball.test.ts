@@ -32,7 +32,7 @@ beforeAll(async () => {
     CONTROL_PLANE_API_KEY: KEY,
     RUNTIME: 'process',
     WORKER: 'on',
-    APP_PORTS: '21950-21969',
+    APPS_PORT: '0',
     LOG_LEVEL: 'warn',
   })
 })

@@ -31,7 +31,7 @@ const start = async (index: number) => {
     WORKER: 'on',
     LEASE_SECONDS: '3',
     SWEEP_SECONDS: '1',
-    APP_PORTS: '21900-21949',
+    APPS_PORT: '0',
     LOG_LEVEL: 'warn',
   })
 }

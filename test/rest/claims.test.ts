@@ -73,7 +73,13 @@ test('a deployment goes from its claim to serving, to its next revision, to its 
   expect(claim).toMatchObject({
     token: '1',
     lease_seconds: 30,
-    deployment: { id: deployment.id, name: deployment.name, k8s_namespace: 'agents', provisioned: false },
+    deployment: {
+      id: deployment.id,
+      name: deployment.name,
+      address_name: null,
+      k8s_namespace: 'agents',
+      provisioned: false,
+    },
     run: null,
     step: { kind: 'PROVISION', tries: 1, revision: null },
     stop: false,

@@ -10,7 +10,7 @@ const lines: Record<string, unknown>[] = []
 beforeAll(async () => {
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
   app = await testApp({
-    settings: { WORKER: 'on', RUNTIME: 'process', APP_PORTS: '21970-21999' },
+    settings: { WORKER: 'on', RUNTIME: 'process', APPS_PORT: '0' },
     overrides: { log },
   })
 })

@@ -216,7 +216,7 @@ describe('on a database', () => {
       GIT_DIRECTORY: path.join(folder.path, 'git'),
       WORKER: 'on',
       RUNTIME: 'process',
-      APP_PORTS: '21700-21799',
+      APPS_PORT: '0',
       AGENTS_END_WITH_SERVER: 'off',
     })
     const stop = (...options: string[]) => cli(['server', 'stop', ...options], { DATA_DIR: folder.path })

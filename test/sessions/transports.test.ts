@@ -6,6 +6,7 @@ import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { AppProxy } from '../../src/door/proxy.ts'
+import { openPort } from '../door/support.ts'
 import { newKey, useApp } from '../support/app.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Browser, signIn } from './support.ts'
@@ -139,6 +140,7 @@ describe('an agent', () => {
   })
   const proxy = new AppProxy()
   let port: number
+  let closePort: () => void
   beforeAll(async () => {
     agent.on('upgrade', (request, socket) => {
       seen.push(request.headers.cookie)
@@ -151,10 +153,11 @@ describe('an agent', () => {
     agent.listen(0, '127.0.0.1')
     await once(agent, 'listening')
     port = await freePort()
-    await proxy.listen({ port, host: '127.0.0.1' })
+    closePort = await openPort({ port, host: '127.0.0.1' }, proxy)
     proxy.setUpstream({ id: 'one', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
   })
   afterAll(async () => {
+    closePort()
     await proxy.close()
     agent.close()
   })

@@ -190,6 +190,6 @@ test('a bundle for an unknown platform is refused', async () => {
 })
 
 function serve(): Promise<RunningServer> {
-  const env = { PORT: '0', DATA_DIR: at('data'), RUNTIME: 'process', APP_PORTS: '22000-22009' }
+  const env = { PORT: '0', DATA_DIR: at('data'), RUNTIME: 'process', APPS_PORT: '0' }
   return untilListening(runFile(at('server/node_modules/.bin/pilothouse'), ['serve'], env, folder.path))
 }

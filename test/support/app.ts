@@ -107,6 +107,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
   const secretsKeys = beside?.secretsKeys ?? SECRETS_KEYS
   const config = readConfig({
     PORT: '0',
+    APPS_PORT: '0',
     DATABASE_URL: databaseUrl,
     DATA_DIR: dataDir,
     SECRETS_KEYS: secretsKeys,

@@ -68,14 +68,16 @@ export function cli(args: string[], env: Record<string, string>): Promise<Ran> {
 
 /** Starts a server whose settings stop the start. */
 export function startInVain(env: Record<string, string>): Promise<Ran> {
-  return run('main', [], { PORT: '0', WORKER: 'off', ...env }).ended
+  return run('main', [], { PORT: '0', APPS_PORT: '0', WORKER: 'off', ...env }).ended
 }
 
 /**
  * Starts a server on a free port and waits until it has printed its address. Throws with its output if it ends before.
  */
 export async function startServer(env: Record<string, string>, tree?: string): Promise<RunningServer> {
-  return untilListening(run('main', [], { PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env }, tree))
+  return untilListening(
+    run('main', [], { PORT: '0', APPS_PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env }, tree),
+  )
 }
 
 /** Waits until a server has printed its address. Throws with its output if it ends before. */

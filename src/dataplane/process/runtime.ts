@@ -18,7 +18,7 @@ import { createDatabase, dropDatabase } from './isolation/database.ts'
 import { withDatabaseProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
 import { prepareContext, prepareFolders } from './machine/app-context.ts'
-import { createMachine, deploymentUrl, type ProcessRuntimeOptions } from './machine/machine.ts'
+import { createMachine, type ProcessRuntimeOptions } from './machine/machine.ts'
 import { releasePort } from './machine/ports.ts'
 import { livingWorkers, registerWorker, releaseDeadWorkers } from './machine/worker-registry.ts'
 import { agentPlan, isContainer, keyOf } from './supervisor-client/agent-plan.ts'
@@ -82,7 +82,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         machine.databaseLimits.watch(id, step.spec)
         const supervised = supervisedOf(claim)
         onProgress({ reason: 'IN_PROGRESS', message: 'Opening the address of the deployment.' })
-        const port = await supervised.open(claim, signal)
+        const url = await supervised.open(claim, signal)
         const until = Math.max(performance.now() + 1000, step.deadline - DEADLINE_MARGIN_MS)
         const reference = imageOf(revision)
         const image = isContainer(revision)
@@ -96,7 +96,6 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const plan = await agentPlan(context, step.spec)
         const left = Math.max(1000, until - performance.now())
         const { commit, discard } = await supervised.prepare(claim, plan, left, signal, onProgress)
-        const url = deploymentUrl(machine, port)
         // the log has the local address; the custom_url of an external image is the user's own
         if (image) log.write('deploy', `The address of this deployment is ${url}`)
         return {
@@ -183,6 +182,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     drop: async (deploymentId) => machine.databaseLimits.unwatch(deploymentId),
     health: (deploymentId) =>
       withDatabaseProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
+    url: (deploymentId) => all.get(deploymentId)?.url,
     registerHolder(holder) {
       ownHolder = holder
       return registerWorker(machine.layout.workers, holder)

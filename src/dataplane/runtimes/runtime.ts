@@ -115,6 +115,8 @@ export interface Runtime {
   drop(deploymentId: string): Promise<void>
   /** undefined: nothing should run */
   health(deploymentId: string): Health | undefined
+  /** where a deployment that should serve is reached, for runtimes in which that can change without a deploy */
+  url?(deploymentId: string): string | undefined
   /** Registers this holder on its machine. Returns the deregister function. */
   registerHolder(holder: string): Promise<() => Promise<void>>
   /** Calls `release` for each dead holder. */

@@ -111,7 +111,9 @@ export class ClaimRunner {
   }
 
   heartbeat(): HeartbeatItem {
-    const health = this.#options.runtime.health(this.claim.deployment.id)
+    const { runtime } = this.#options
+    const health = runtime.health(this.claim.deployment.id)
+    const url = runtime.url?.(this.claim.deployment.id)
     const { claimId, token } = this.claim
     return {
       claimId,
@@ -121,6 +123,7 @@ export class ClaimRunner {
         progress: this.#progress && { ...this.#progress, message: storable(this.#progress.message) },
       }),
       ...(health && { health: { ...health, message: health.message && storable(health.message) } }),
+      ...(url && { url }),
     }
   }
 

@@ -97,9 +97,9 @@ async function handOut(
   }
   return taken.flatMap(({ deployment, ...one }, i): Claim[] => {
     const outcome = one.outcome ?? later[left.indexOf(claims[i]!)]!
-    const { id, workspaceId, name, k8sNamespace, provisionedAt } = deployment
+    const { id, workspaceId, name, addressName, k8sNamespace, provisionedAt } = deployment
     if ('answer' in outcome) {
-      const shown = { id, workspaceId, name, k8sNamespace, provisioned: provisionedAt !== null }
+      const shown = { id, workspaceId, name, addressName, k8sNamespace, provisioned: provisionedAt !== null }
       return [{ ...claims[i]!, deployment: shown, leaseSeconds, ...outcome.answer }]
     }
     // the other leases must reach their holder; this one expires

@@ -138,7 +138,7 @@ function requestedSql({ claims }: HeartbeatRequest): Prisma.Sql {
   )
   return Prisma.sql`
     SELECT * FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb)
-      AS c("claimId" uuid, token numeric, generation bigint, idle boolean, health jsonb, progress jsonb)`
+      AS c("claimId" uuid, token numeric, generation bigint, idle boolean, url text, health jsonb, progress jsonb)`
 }
 
 /**

@@ -14,8 +14,10 @@ import { unissuedViolations } from '../sources/tarball.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import { type ReadContext, type RequestContext, type Tx, transaction } from '../transaction/context.ts'
 import { type Written, writeVerb } from '../transaction/once.ts'
+import type { OnDuplicate } from '../transaction/unit-of-work.ts'
 import { buildColumns, revisionColumns } from '../values/revision-source.ts'
 import { createBody } from '../values/shapes.ts'
+import { AddressNameTaken, addressNameOf } from './address-name.ts'
 import {
   classViolations,
   contentViolations,
@@ -40,7 +42,12 @@ export const createDeployment = writeVerb<Written>(async (ctx, raw, read) => {
   const unreachable = await repositoryViolations(ctx, body)
   // reported alone: the other violations don't matter for a source that is not offered
   rejectIfAny(offeredViolations(body.source, ctx.settings.deploymentModes))
-  return transaction(ctx, async (tx) => read(tx, await create(ctx, tx, body, unreachable)))
+  const run = (isNameTaken: boolean) =>
+    transaction(ctx, async (tx) => read(tx, await create(ctx, tx, body, unreachable, isNameTaken)))
+  return run(false).catch((error) => {
+    if (error instanceof AddressNameTaken) return run(true)
+    throw error
+  })
 })
 
 const ANY_LISTENER = {
@@ -48,12 +55,16 @@ const ANY_LISTENER = {
   text: 'SELECT 1 FROM listeners WHERE workspace_id = $1::uuid LIMIT 1',
 }
 
-/** `unreachable`: the git provider's objections, asked for before the transaction. */
+/**
+ * `unreachable`: the git provider's objections, asked for before the transaction. `isNameTaken`: another deployment has the
+ * name in its address. Throws AddressNameTaken, here or at the flush.
+ */
 async function create(
   ctx: RequestContext,
   tx: Tx,
   body: z.output<typeof createBody>,
   unreachable: Violation[],
+  isNameTaken: boolean,
 ): Promise<Written> {
   const { source, source_config: config, source_revision_config: revision } = body
   const git = source === 'gitprovider'
@@ -83,14 +94,18 @@ async function create(
 
   const id = randomUUID()
   const secretSetId = randomUUID()
-  const nameTaken = () =>
-    new ConflictError(`A deployment named '${body.name}' already exists in this workspace.`, 'ALREADY_EXISTS')
+  const onDuplicate: OnDuplicate = (duplicate) => {
+    if (duplicate === 'addressName') return new AddressNameTaken()
+    const message = `A deployment named '${body.name}' already exists in this workspace.`
+    return duplicate === 'name' ? new ConflictError(message, 'ALREADY_EXISTS') : null
+  }
   const deployment = insert(
     tx,
     {
       id,
       workspaceId: ctx.workspace.id,
       name: body.name,
+      addressName: listener ? null : addressNameOf(body.name, isNameTaken),
       source,
       integrationId: config.integration_id ?? null,
       repoUrl: config.repo_url ?? null,
@@ -106,7 +121,7 @@ async function create(
       tracingProjectId: tracingProjectOf(ctx, tx, body.name),
       createdBy: ctx.actor.subject,
     },
-    { listener, nameTaken },
+    { listener, onDuplicate },
   )
   const actor = actorOf(ctx.actor)
   const origins = originsAfter({ set: null, secrets: [] }, body.secrets, { at: tx.now(), by: actor })

@@ -127,6 +127,7 @@ export const claim = wireObject(
       id: uuid,
       workspaceId: uuid,
       name: z.string(),
+      addressName: z.string().nullable().describe('The name in the deployment’s address. null: it has none.'),
       k8sNamespace: z.string().nullable().describe('The namespace of the deployment, one of the listener’s.'),
       provisioned: z.boolean().describe('true: a PROVISION of the deployment has succeeded.'),
     }),

@@ -124,6 +124,9 @@ export const heartbeatItem = wireObject(
       ),
     health: maybe(health),
     idle: maybe(z.boolean()).describe('true: the deployment serves no requests, and its status becomes UNUSED.'),
+    url: maybe(z.url({ protocol: /^https?$/ }).max(2048)).describe(
+      'The URL of a deployed revision, if it may have changed since the DEPLOY.',
+    ),
   },
   { id: 'HeartbeatItem' },
 )

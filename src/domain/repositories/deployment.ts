@@ -5,7 +5,7 @@
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
 import type { ReadCore, Tx } from '../transaction/context.ts'
-import type { LockedListener } from '../transaction/unit-of-work.ts'
+import type { LockedListener, OnDuplicate } from '../transaction/unit-of-work.ts'
 import { type Change, storedChange } from '../values/deployment-change.ts'
 import type { EventActor } from '../values/event-types.ts'
 import type { Explanation } from '../values/explanation.ts'
@@ -38,6 +38,7 @@ type NewDeployment = Pick<
   | 'id'
   | 'workspaceId'
   | 'name'
+  | 'addressName'
   | 'source'
   | 'integrationId'
   | 'repoUrl'
@@ -49,11 +50,10 @@ type NewDeployment = Pick<
   | keyof Edit
 >
 
-/** `nameTaken`: makes the error if a live deployment of the workspace has the name. */
 export function insert(
   tx: Tx,
   made: NewDeployment,
-  { listener, nameTaken }: { listener: LockedListener | null; nameTaken: () => Error },
+  options: { listener: LockedListener | null; onDuplicate: OnDuplicate },
 ): LockedDeployment {
   const now = tx.now()
   const row: Deployment = {
@@ -84,7 +84,7 @@ export function insert(
     generation: 0,
     leaseToken: 0n,
   }
-  tx.unit.make(row, { listener, nameTaken })
+  tx.unit.make(row, options)
   return row as LockedDeployment
 }
 
@@ -274,6 +274,8 @@ export const renewHeld = (seconds: number) => Prisma.sql`
   UPDATE deployments d
   SET lease_expires_at = ${leaseEnd(seconds)},
       idle = coalesce(a.idle, d.idle),
+      url = CASE WHEN d.url IS NOT NULL THEN coalesce(a.url, d.url) END,
+      custom_url = CASE WHEN d.source = 'external_container' THEN d.custom_url ELSE coalesce(a.url, d.custom_url) END,
       health = CASE WHEN a.health IS NULL OR a.health = 'null'::jsonb THEN d.health
                     WHEN d.health - 'observedAt' = ${REPORTED_HEALTH} THEN d.health
                     ELSE ${REPORTED_HEALTH} || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END

@@ -23,7 +23,16 @@ interface TableSpec {
  * No UPDATE sets these. An UPDATE that names an index's column, even with the same value, keeps Postgres from removing
  * old entries of that index early (bottom-up deletion).
  */
-const FIXED = new Set(['id', 'workspace_id', 'deployment_id', 'name', 'source', 'created_by', 'created_at'])
+const FIXED = new Set([
+  'id',
+  'workspace_id',
+  'deployment_id',
+  'name',
+  'address_name',
+  'source',
+  'created_by',
+  'created_at',
+])
 
 function spec(model: Model): TableSpec {
   const { name, columns: all } = ALL_TABLES[model]

@@ -34,20 +34,20 @@ export class UnitOfWork {
     secretSet: new Map(),
   }
   #project: Project | null = null
-  #nameTaken: (() => Error) | null = null
+  #onDuplicate: OnDuplicate = () => null
   #flushing: Promise<void> = Promise.resolve()
 
   constructor(query: Query) {
     this.#query = query
   }
 
-  /** Records a new deployment. `nameTaken`: makes the error if a live deployment of the workspace has its name. */
+  /** Records a new deployment. */
   make(
     row: TableRows['deployment'],
-    { listener, nameTaken }: { listener: LockedListener | null; nameTaken: () => Error },
+    { listener, onDuplicate }: { listener: LockedListener | null; onDuplicate: OnDuplicate },
   ): void {
     this.#record('deployment', row)
-    this.#nameTaken = nameTaken
+    this.#onDuplicate = onDuplicate
     const nothing = {
       requestedRevisionId: null,
       hasEndedSteps: true,
@@ -135,7 +135,7 @@ export class UnitOfWork {
     for (const recorded of Object.values(this.#recorded)) recorded.clear()
     this.#project = null
     const written = await this.#query<WrittenRow>(flush.statement, flush.values).catch((error) => {
-      throw (isNameTaken(error) && this.#nameTaken?.()) || error
+      throw this.#onDuplicate(duplicateOf(error)) ?? error
     })
     const ids = new Set(written.map(({ id }) => id))
     for (const { id, seen } of rows.revision) if (seen && !ids.has(id)) throw noLonger(seen)
@@ -157,9 +157,19 @@ function storedOf(written: readonly WrittenRow[]): Stored {
   return { deployment: rowsOf('deployment'), revision: rowsOf('revision') }
 }
 
-/** A partial unique index covers the names of live deployments. */
-const isNameTaken = (error: { code?: unknown; constraint?: unknown }) =>
-  error.code === '23505' && error.constraint === 'deployments_live_name'
+/** Column of a deployment whose value another deployment has. */
+type Duplicate = 'name' | 'addressName'
+/** Makes the error for a value that another deployment has. Null: `duplicate` is null, or the original error. */
+export type OnDuplicate = (duplicate: Duplicate | null) => Error | null
+
+/** By unique index. That of names covers the live deployments of a workspace. */
+const DUPLICATES: Record<string, Duplicate> = {
+  deployments_live_name: 'name',
+  deployments_address_name_key: 'addressName',
+}
+
+const duplicateOf = (error: { code?: unknown; constraint?: unknown }): Duplicate | null =>
+  (error.code === '23505' && DUPLICATES[String(error.constraint)]) || null
 
 const noLonger = (status: RevisionStatus) => new ConflictError(`The revision is no longer ${status}.`)
 

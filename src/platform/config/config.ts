@@ -111,6 +111,7 @@ export function readConfig(env: Environment): Config {
       wrong.push(
         `BUILDER=${BUILDER} with CONTAINER_ENGINE=${CONTAINER_ENGINE} needs REGISTRY_URL, through which images get from one to the other`,
       )
+    if (config.PORT !== 0 && config.PORT === config.APPS_PORT) wrong.push('PORT and APPS_PORT must differ')
     if (config.RUNTIME === 'kubernetes' && !config.K8S_NAMESPACE)
       wrong.push('RUNTIME=kubernetes needs K8S_NAMESPACE, the namespace of the deployments')
   }

@@ -57,6 +57,13 @@ export const origins = list.refine(
   'must be origins like https://example.com, comma-separated, without a path',
 )
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+/** Pattern of the agents' addresses. `{name}` stands for the deployment's name, so it must be in the first label of the host. */
+export const appsUrl = z
+  .string()
+  .regex(
+    /^https?:\/\/[a-z0-9-]*\{name\}[a-z0-9-]*(\.[a-z0-9-]+)*(:\d{1,5})?$/i,
+    'must look like https://{name}.apps.example.com, with {name} in the first part of the host',
+  )
 /** Digits, with a fraction if `pattern` allows one. Both limits are inclusive. */
 function numeric(min: number, max: number, pattern: RegExp, what: string) {
   const error = `must be ${what} from ${min} to ${max}`

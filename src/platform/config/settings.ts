@@ -10,6 +10,7 @@ import { IMAGE_SETTINGS } from './image-settings.ts'
 import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
 import {
   amount,
+  appsUrl,
   folder,
   host,
   integer,
@@ -90,6 +91,8 @@ export const SETTINGS = {
   DEPLOYMENT_MODES: [list.pipe(z.array(z.enum(['cloud', 'self_hosted'], MODES)).min(1, MODES)), 'cloud,self_hosted'],
   WORKER: [onOff, 'on'],
   RUNTIME: [z.enum(['process', 'kubernetes', 'none'], { error: 'must be process, kubernetes or none' }).optional()],
+  APPS_PORT: [integer(0, 65_535), '8081'],
+  APPS_URL: [appsUrl.optional()],
   APP_HOST: [host, '127.0.0.1'],
   APP_PORTS: [portRange, '3100-3999'],
   APP_USER: [text.optional()],

@@ -2,6 +2,7 @@
 // Implements the options of curl that the README's examples use, for machines without curl.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import '../localhost-names.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

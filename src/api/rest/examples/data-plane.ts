@@ -52,6 +52,7 @@ export const DATA_PLANE_EXAMPLES = {
           id: ID.deployment,
           workspace_id: ID.workspace,
           name: 'support-agent',
+          address_name: null,
           k8s_namespace: 'agents',
           provisioned: true,
         },

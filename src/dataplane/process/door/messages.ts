@@ -11,10 +11,21 @@ export interface Upstream {
   port: number
 }
 
+/** Where the door listens for a deployment. */
+export interface Place {
+  port: number
+  /** address to bind */
+  host: string
+  /** the label in `/~name/` of a port that all deployments share; absent: the port is the deployment's own */
+  name?: string
+  /** names of hosts that lead to the deployment, in lower case, with `name` */
+  hosts?: string[]
+}
+
 /** The whole state of a deployment's address, sent at each change and on each new connection. */
 export interface AddressState {
-  /** where the door listens for it; null: it accepts no new connections */
-  address: { port: number; host: string } | null
+  /** null: it accepts no new connections */
+  address: Place | null
   /** where requests go; null: requests get 503 */
   upstream: Upstream | null
   /** new requests wait */

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { buildOf, connectToDoor } from './door-connection.ts'
-import type { DoorProgram } from './messages.ts'
+import type { DoorProgram, Place } from './messages.ts'
 
 /** Configuration of a door: one JSON line on its standard input. */
 export interface DoorConfig {
@@ -12,11 +12,12 @@ export interface DoorConfig {
   inherited?: InheritedAddress[]
 }
 
-export interface InheritedAddress {
+export interface InheritedAddress extends Place {
   deployment: string
+  /** deployments of one port have the same */
   fd: number
-  port: number
-  host: string
+  /** of the socket for IPv6, if there is one */
+  fd6?: number
 }
 
 /** Limits V8's young generation (MB): V8 does not give back what a burst of requests made it grow by. */

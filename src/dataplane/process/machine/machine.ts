@@ -1,5 +1,6 @@
 /** Builds what all parts of the process runtime share: settings, folders, accounts, the reaper, engines and limits. */
 import fs from 'node:fs'
+import { isIP } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import type { OutputRequest } from '../../../domain/protocol/protocol.ts'
@@ -8,7 +9,7 @@ import type { SuppliedServers } from '../../build/plan/plan-build.ts'
 import type { SourceAccess } from '../../build/source-access.ts'
 import { createImageBuilder, type ImageBuilder } from '../../builder/image-builder.ts'
 import { type ImageStore, NO_REGISTRY } from '../../builder/image-store.ts'
-import type { DoorProgram } from '../door/messages.ts'
+import type { DoorProgram, Place } from '../door/messages.ts'
 import { Containers } from '../engine/containers.ts'
 import { type Accounts, createAccounts } from '../isolation/accounts.ts'
 import { chooseAccounts, closeRepositories, type UidRangeSetting } from '../isolation/choose-accounts.ts'
@@ -18,7 +19,7 @@ import { type DatabaseLimitSettings, DatabaseLimits } from '../isolation/databas
 import { createLayout, type Layout } from '../isolation/layout.ts'
 import { NO_LIMITS, type ResourceLimits } from '../isolation/resource-limits.ts'
 import { Reaper } from '../processes/reaper.ts'
-import type { PortRange } from './ports.ts'
+import { choosePort, hasPort, type PortRange, reservePort } from './ports.ts'
 import { programFile } from './programs.ts'
 import { createStartQueue, type EnqueueStart } from './start-queue.ts'
 import { findToolchain } from './toolchain.ts'
@@ -30,6 +31,9 @@ export interface ProcessRuntimeOptions {
   /** private addresses that git may connect to in a build; default: none */
   outboundAllow?: readonly string[]
   adminUrl: string
+  /** the door's port for all deployments, which 0 chooses; the pattern of their addresses; the address or name to listen on */
+  apps: { port: number; url?: string | undefined; host: string }
+  /** host name in the addresses of deployments with a port of their own */
   appHost: string
   /** the server's own port, which agents can't bind; 0 or absent: unknown */
   port?: number
@@ -110,7 +114,12 @@ export function createMachine(options: ProcessRuntimeOptions): Machine {
     account: choice.typical,
     shared: layout.shared,
     node: path.dirname(path.dirname(fs.realpathSync(node))),
-    ports: [...portRange(options.port), ...portRange(loopbackPort(options.adminUrl)), options.appPorts],
+    ports: [
+      ...portRange(options.port),
+      ...portRange(loopbackPort(options.adminUrl)),
+      ...portRange(options.apps.port),
+      options.appPorts,
+    ],
     warn: (line) => options.warn?.(line),
   })
   const accounts = createAccounts(choice, options.dataDir, layout, confinement.folders.length > 0)
@@ -169,9 +178,23 @@ function loopbackPort(url: string): number | undefined {
   return /^(localhost|127\..*|\[::1\])$/.test(hostname) ? Number(port || 5432) : undefined
 }
 
-export function deploymentUrl(machine: Machine, port: number): string {
-  const name = machine.options.appHost
-  return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
+/**
+ * Where a deployment is reached. One from before names keeps its port: `addressName` is null, or a server of an earlier version has
+ * reserved a port. Throws StepFailure when it needs a port and none is free.
+ */
+export async function addressOf(
+  { ports, options: { apps, appHost } }: Machine,
+  { id, addressName }: { id: string; addressName: string | null },
+): Promise<{ place: Place; url: string }> {
+  if (addressName === null || hasPort(ports, id)) {
+    const port = await reservePort(ports, id)
+    const name = appHost.includes(':') && !appHost.startsWith('[') ? `[${appHost}]` : appHost
+    return { place: { port, host: ports.bindAddress }, url: `http://${name}:${port}` }
+  }
+  const port = apps.port || (await choosePort(ports))
+  const url = (apps.url ?? `http://{name}.localhost:${port}`).replace('{name}', addressName)
+  const hosts = [new URL(url).hostname]
+  return { place: { port, host: isIP(apps.host) ? apps.host : bindAddress(apps.host), name: addressName, hosts }, url }
 }
 
 /** Binds loopback names to loopback. Any other name binds all interfaces: it can belong to an outer machine or a proxy. */

@@ -44,6 +44,26 @@ export async function reservePort(ports: PortRange, deploymentId: string): Promi
   )
 }
 
+/** Whether a port is reserved for the deployment. */
+export const hasPort = (ports: PortRange, deploymentId: string): boolean => portsOf(ports, deploymentId).length > 0
+
+/** Chooses a free port for the door at the first call, the same one for all servers of the folder. */
+export async function choosePort({ folder }: PortRange): Promise<number> {
+  const file = path.join(folder, 'door')
+  if (!fs.existsSync(file)) {
+    const draft = `${file}.${process.pid}`
+    fs.writeFileSync(draft, String(await unusedPort()))
+    try {
+      fs.linkSync(draft, file)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      fs.rmSync(draft, { force: true })
+    }
+  }
+  return Number(fs.readFileSync(file, 'utf8'))
+}
+
 export function releasePort(ports: PortRange, deploymentId: string): void {
   for (const port of portsOf(ports, deploymentId)) fs.rmSync(path.join(ports.folder, String(port)), { force: true })
 }

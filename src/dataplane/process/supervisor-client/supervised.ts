@@ -8,8 +8,8 @@ import { Semaphore } from '../../../platform/async/semaphore.ts'
 import { unlessAborted } from '../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtimes/runtime.ts'
-import type { Machine } from '../machine/machine.ts'
-import { reservePort } from '../machine/ports.ts'
+import { addressOf, type Machine } from '../machine/machine.ts'
+
 import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, endSupervisor, StaleToken, SupervisorSilent } from './connection.ts'
@@ -89,6 +89,8 @@ export class SupervisedDeployment {
     })
   }
 
+  /** undefined: its address was not opened by this server */
+  url: string | undefined
   /** undefined: nothing should run, or the state is not known yet. */
   get health(): Health | undefined {
     if (!this.#desired) return undefined
@@ -116,8 +118,8 @@ export class SupervisedDeployment {
     this.#loop.wake()
   }
 
-  /** Opens the stable address; returns its port. Throws StepFailure when another program has it and keeps it. */
-  async open(claim: LeasedClaim, signal: AbortSignal): Promise<number> {
+  /** Opens the stable address; returns its URL. Throws StepFailure when another program has its port and keeps it. */
+  async open(claim: LeasedClaim, signal: AbortSignal): Promise<string> {
     this.#setClaim(claim)
     const connection = (await this.#link.connect(claim, true))!
     return unlessAborted(signal, this.#open(connection))
@@ -323,17 +325,18 @@ export class SupervisedDeployment {
     if (connection) await endSupervisor(connection, drainMs)
   }
 
-  /** Opens the stable address; returns its port. */
-  async #open(connection: Connection): Promise<number> {
-    const { ports } = this.#machine
-    const port = await reservePort(ports, this.#deploymentId)
-    const { bindAddress } = ports
+  /** Opens the stable address; returns its URL. */
+  async #open(connection: Connection): Promise<string> {
+    const { place, url } = await addressOf(this.#machine, this.#claim.deployment)
+    const { port, host: bindAddress, name, hosts } = place
     // a supervisor of an unknown protocol is replaced by `prepare`
-    if (isForeign(connection)) return port
+    if (isForeign(connection)) return url
     const door = await this.#machine.door()
     const { node } = door
-    await connection.request({ verb: 'open', port, bindAddress, door, node }, { ms: OPEN_TIMEOUT_MS })
-    return port
+    const request = { verb: 'open', port, bindAddress, ...(name && hosts && { name, hosts }), door, node } as const
+    await connection.request(request, { ms: OPEN_TIMEOUT_MS })
+    this.url = url
+    return url
   }
 
   #fail(error: unknown): void {

@@ -122,6 +122,9 @@ export type Request = { id: number; token: string } & (
       verb: 'open'
       port: number
       bindAddress: string
+      /** of an address that shares its port (Place in ../door/messages.ts); absent: the port is the deployment's own */
+      name?: string
+      hosts?: string[]
       /** how to start the door from now on; default: unchanged (servers of earlier versions send none) */
       door?: DoorProgram
       /** for supervisors of earlier versions, which have a network process each: absolute path of Node */

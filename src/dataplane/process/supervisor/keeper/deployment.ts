@@ -2,6 +2,7 @@
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
 import { resultWithin, withTimeout } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
+import type { Place } from '../../door/messages.ts'
 import { ManagedAgent } from '../agent/managed-agent.ts'
 import type { AgentContext } from '../agent/process.ts'
 import type { AgentPlan, State } from '../protocol.ts'
@@ -61,9 +62,10 @@ export class Deployment {
   }
 
   /** Opens the stable address. Throws StepFailure when another program keeps the port; attempts go on in the background. */
-  async open(port: number, host: string): Promise<void> {
+  async open(address: Place): Promise<void> {
     const { door } = this.#options
-    void door.setState({ address: { port, host } })
+    const { port } = address
+    void door.setState({ address })
     if (this.#port !== port) {
       let onOpened: () => void = () => undefined
       const opened = new Promise<void>((resolve) => {

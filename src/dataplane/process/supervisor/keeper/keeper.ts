@@ -8,6 +8,7 @@ import path from 'node:path'
 import { resultWithin } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import { DoorLink } from '../../door/door-link.ts'
+import type { Place } from '../../door/messages.ts'
 import { groupRecordOf } from '../../isolation/group-record.ts'
 import { ephemeralPorts } from '../../machine/ports.ts'
 import { killAll } from '../../processes/end-group.ts'
@@ -135,7 +136,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     switch (request.verb) {
       case 'open':
         door.program = request.door ?? door.program
-        return deployment.open(request.port, request.bindAddress)
+        return deployment.open(placeOf(request))
       case 'run':
         return deployment.run(request.plan)
       case 'prepare':
@@ -170,6 +171,10 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   setInterval(() => {
     if (!lock.held()) void end(0)
   }, LOCK_CHECK_INTERVAL_MS)
+}
+
+function placeOf({ port, bindAddress: host, name, hosts }: Extract<Request, { verb: 'open' }>): Place {
+  return { port, host, ...(name && hosts && { name, hosts }) }
 }
 
 /** The same for each keeper of the folder, and as long as a UUID. */

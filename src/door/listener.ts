@@ -1,0 +1,237 @@
+/** Listens on one port and finds the deployment of each request: by host name, by path, or the only one of the port. */
+import { once } from 'node:events'
+import http from 'node:http'
+import net from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Place } from '../dataplane/process/door/messages.ts'
+import { backoff, sleep } from '../platform/async/retry.ts'
+import { resultWithin } from '../platform/async/time-limit.ts'
+import { upgradableMessages } from '../platform/http/upgradable.ts'
+import { answer, refuse } from './answers.ts'
+import { closeWhenFinished, closeWithSocket } from './endings.ts'
+import { noteRemovedPrefix } from './headers.ts'
+import type { AppProxy } from './proxy.ts'
+import { hostOf, splitPath } from './route.ts'
+
+/** After its start, a door waits this long for the keeper of a name that it does not know. */
+const ARRIVAL_MS = 3000
+const UNKNOWN = 'No deployment has this address.'
+const KNOWN_HOST = '/.well-known/pilothouse/host?'
+/** the machine has no IPv6 */
+const NO_SUCH_FAMILY = ['EAFNOSUPPORT', 'EADDRNOTAVAIL']
+/** the other loopback, or all interfaces of the other family */
+const IPV6_OF: Record<string, string> = { '127.0.0.1': '::1', '0.0.0.0': '::' }
+
+/** A deployment of this port. */
+export interface Tenant {
+  place: Place
+  proxy: AppProxy
+  /** Called when the port was opened, and when that failed. `problem`: an error code; null: it is open. */
+  onListening(port: number, problem: string | null): void
+}
+
+export class Listener {
+  readonly #host: string
+  readonly #port: number
+  readonly #servers: http.Server[] = []
+  readonly #tenants = new Set<Tenant>()
+  /** by host name */
+  readonly #hosts = new Map<string, Tenant>()
+  /** by the name in `/~name/` */
+  readonly #names = new Map<string, Tenant>()
+  readonly #open = new Set<http.ServerResponse>()
+  /** called when a deployment comes */
+  readonly #arrivals = new Set<() => void>()
+  readonly #closing = new AbortController()
+  #arrivesUntil = Number.POSITIVE_INFINITY
+  #isOpen = false
+  #handedOver: Promise<void> | null = null
+
+  constructor({ host, port }: Pick<Place, 'host' | 'port'>) {
+    this.#host = host
+    this.#port = port
+  }
+
+  get isUnused(): boolean {
+    return this.#tenants.size === 0
+  }
+
+  add(tenant: Tenant): void {
+    this.#tenants.add(tenant)
+    const { name, hosts = [] } = tenant.place
+    if (name !== undefined) this.#names.set(name, tenant)
+    for (const host of hosts) this.#hosts.set(host, tenant)
+    for (const arrive of this.#arrivals) arrive()
+    this.report(tenant)
+  }
+
+  /** Tells the deployment that the port is open, if it is. */
+  report(tenant: Tenant): void {
+    if (this.#isOpen) tenant.onListening(this.#port, null)
+  }
+
+  remove(tenant: Tenant): void {
+    this.#tenants.delete(tenant)
+    for (const routes of [this.#names, this.#hosts])
+      for (const [key, one] of routes) if (one === tenant) routes.delete(key)
+  }
+
+  /** Listens on sockets of the door before this one. Throws when a socket is not open. */
+  async inherit(fds: number[]): Promise<void> {
+    this.#arrivesUntil = 0
+    for (const fd of fds) await this.#listen({ fd })
+    this.#isOpen = true
+  }
+
+  /** Listens. Retries without limit: an ending supervisor of an earlier version, or another program, may still have the port. */
+  async open(): Promise<void> {
+    const { signal } = this.#closing
+    for (let tries = 0; !signal.aborted; tries++) {
+      const problem = await this.#tryToOpen()
+      if (signal.aborted) return this.close()
+      this.#isOpen = problem === null
+      this.#arrivesUntil = performance.now() + ARRIVAL_MS
+      for (const tenant of this.#tenants) tenant.onListening(this.#port, problem)
+      if (problem === null) return
+      await sleep(backoff(Math.max(0, tries - 10), 200, 5000), signal)
+    }
+  }
+
+  /** File descriptors of the listening sockets; empty: it does not listen. */
+  get fds(): number[] {
+    // not documented, but the only way to hand a listening socket to a process that outlives this one
+    return this.#servers.flatMap(
+      (server) => (server as unknown as { _handle: { fd: number } | null })._handle?.fd ?? [],
+    )
+  }
+
+  /** Stops new connections. Requests in flight continue. */
+  close(): void {
+    this.#closing.abort()
+    for (const server of this.#servers) if (server.listening) server.close()
+  }
+
+  /** Stops listening and asks clients to open new connections. Resolves when no connection is left. */
+  handOver(): Promise<void> {
+    this.#closing.abort()
+    this.#handedOver ??= Promise.all(this.#servers.map(drained)).then(() => undefined)
+    for (const response of this.#open) response.shouldKeepAlive = false
+    return this.#handedOver
+  }
+
+  /** Returns the code of the error; null: all sockets are open. */
+  async #tryToOpen(): Promise<string | null> {
+    const { place } = [...this.#tenants][0] ?? {}
+    const ipv6 = place?.name === undefined ? undefined : IPV6_OF[this.#host]
+    try {
+      await this.#listen({ port: this.#port, host: this.#host, exclusive: true })
+      if (ipv6) await this.#listen({ port: this.#port, host: ipv6, ipv6Only: true, exclusive: true })
+      return null
+    } catch (error) {
+      const { code = 'unknown' } = error as NodeJS.ErrnoException
+      if (this.#servers.length > 0 && NO_SUCH_FAMILY.includes(code)) return null
+      for (const server of this.#servers.splice(0)) server.close()
+      return code
+    }
+  }
+
+  async #listen(where: net.ListenOptions & { fd?: number }): Promise<void> {
+    // no time limit for a whole request: uploads and streams may be slow
+    const options = { requestTimeout: 0, keepAliveTimeout: 65_000, IncomingMessage: upgradableMessages(() => true) }
+    const server = http.createServer(options, (request, response) => {
+      if (!response.socket) closeWithSocket(response, request.socket)
+      if (this.#handedOver) response.shouldKeepAlive = false
+      this.#open.add(response)
+      response.once('close', () => this.#open.delete(response))
+      this.#serve(request, response)
+    })
+    // accept fails while no file descriptor is free; `listen()` gets its own errors, too
+    server.on('error', () => undefined)
+    server.on('upgrade', (request, socket, head) => {
+      socket.on('error', () => undefined)
+      closeWhenFinished(socket)
+      this.#upgrade(request, socket, head)
+    })
+    server.listen(where)
+    await once(server, 'listening')
+    this.#servers.push(server)
+  }
+
+  #serve(request: http.IncomingMessage, response: http.ServerResponse): void {
+    const tenant = this.#find(request)
+    if (tenant === 'invalid') answer(response, 400, INVALID_HOST)
+    else if (tenant) tenant.proxy.serve(request, response)
+    else if (request.url!.startsWith(KNOWN_HOST)) this.#answerKnown(request.url!, response)
+    else
+      void this.#arrives(request).then((late) => {
+        if (response.destroyed) return
+        if (late) late.proxy.serve(request, response)
+        else answer(response, 404, UNKNOWN)
+      })
+  }
+
+  #upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): void {
+    const tenant = this.#find(request)
+    if (tenant === 'invalid') refuse(socket, 400)
+    else if (tenant) tenant.proxy.upgrade(request, socket, head)
+    else
+      void this.#arrives(request).then((late) => {
+        if (late) late.proxy.upgrade(request, socket, head)
+        else refuse(socket, 404)
+      })
+  }
+
+  /** Caddy asks this before it gets a certificate (`ask` of on_demand_tls). */
+  #answerKnown(url: string, response: http.ServerResponse): void {
+    const domain = new URL(url, 'http://door').searchParams.get('domain')?.toLowerCase() ?? ''
+    response.writeHead(this.#hosts.has(domain) ? 200 : 404).end()
+  }
+
+  /** Null: unknown. Removes the prefix from the path of a request by path. */
+  #find(request: http.IncomingMessage): Tenant | null | 'invalid' {
+    const [first] = this.#tenants
+    if (first && first.place.name === undefined) return first
+    delete request.headers['x-forwarded-prefix']
+    const host = hostOf(request)
+    if (host === null) return 'invalid'
+    const byHost = this.#hosts.get(host)
+    if (byHost) return byHost
+    const path = splitPath(request.url!)
+    const byName = path && this.#names.get(path.name)
+    if (!path || !byName) return null
+    request.url = path.rest
+    noteRemovedPrefix(request, `/~${path.name}`)
+    return byName
+  }
+
+  /** Keepers come within moments after the start of a door. Resolves with null when none did. */
+  async #arrives(request: http.IncomingMessage): Promise<Tenant | null> {
+    for (;;) {
+      const left = this.#arrivesUntil - performance.now()
+      if (left <= 0) return null
+      const arrival = new Promise<void>((resolve) => {
+        const arrive = () => {
+          this.#arrivals.delete(arrive)
+          resolve()
+        }
+        this.#arrivals.add(arrive)
+      })
+      await resultWithin(left, arrival)
+      const found = this.#find(request)
+      if (found !== null && found !== 'invalid') return found
+    }
+  }
+}
+
+const INVALID_HOST = 'The request must name one host, in its Host header.'
+
+/** Resolves when no connection is left. */
+async function drained(server: http.Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.once('close', resolve))
+  // `http.Server.close` would also close idle connections, on which a client may be sending a request
+  net.Server.prototype.close.call(server)
+  const connections = await new Promise<number>((resolve) => {
+    server.getConnections((_, count) => resolve(count))
+  })
+  if (connections > 0) await closed
+}

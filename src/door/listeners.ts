@@ -1,0 +1,41 @@
+/** The ports of a door, each open while a deployment uses it. */
+import type { InheritedAddress } from '../dataplane/process/door/start-door.ts'
+import { Listener, type Tenant } from './listener.ts'
+
+export class Listeners {
+  readonly #byPlace = new Map<string, Listener>()
+
+  /** Takes over the sockets of the door before this one. */
+  async inherit(addresses: readonly InheritedAddress[]): Promise<void> {
+    for (const { port, host, fd, fd6 } of addresses) {
+      const key = keyOf({ port, host })
+      if (this.#byPlace.has(key)) continue
+      const listener = new Listener({ port, host })
+      this.#byPlace.set(key, listener)
+      await listener.inherit(fd6 === undefined ? [fd] : [fd, fd6]).catch(() => void listener.open())
+    }
+  }
+
+  /** Opens the port, unless it is open. */
+  add(tenant: Tenant): Listener {
+    const key = keyOf(tenant.place)
+    const found = this.#byPlace.get(key)
+    const listener = found ?? new Listener(tenant.place)
+    listener.add(tenant)
+    if (!found) {
+      this.#byPlace.set(key, listener)
+      void listener.open()
+    }
+    return listener
+  }
+
+  /** Closes the port when no other deployment uses it. */
+  remove(listener: Listener, tenant: Tenant): void {
+    listener.remove(tenant)
+    if (!listener.isUnused) return
+    listener.close()
+    for (const [key, one] of this.#byPlace) if (one === listener) this.#byPlace.delete(key)
+  }
+}
+
+const keyOf = ({ port, host }: { port: number; host: string }) => `${host} ${port}`
