@@ -4,13 +4,31 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { retry, secondTryReporter } from './test/support/second-try.ts'
 
 /** Slow files, which mostly wait for processes and clocks. They start first, so that none of them runs alone at the end. */
-const SLOW =
-  /\/test\/(deploy|e2e|server\/process|start\/packages|auth\/cli|listener|gitprovider\/client|kubernetes\/(rollout|runtime-unreachable))/
+const SLOW = [
+  'auth/cli',
+  'chaos',
+  'dataplane/leavers',
+  'dataplane/reaper',
+  'dataplane/stale-server',
+  'dataplane/takeover',
+  'deploy',
+  'e2e',
+  'gitprovider/client',
+  'gitprovider/push',
+  'kubernetes/rollout',
+  'kubernetes/runtime-unreachable',
+  'listener',
+  'readme',
+  'server/newcomer',
+  'server/process',
+  'server/restarts',
+  'start',
+]
 
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    const slow = ({ moduleId }: TestSpecification) => SLOW.test(moduleId)
+    const slow = ({ moduleId }: TestSpecification) => SLOW.some((name) => moduleId.includes(`/test/${name}`))
     return [...sorted.filter(slow), ...sorted.filter((file) => !slow(file))]
   }
 }
