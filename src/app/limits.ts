@@ -1,10 +1,10 @@
 /** Creates all limits of a server from its settings. */
-import { matcher } from '../api/limits/address-limits.ts'
 import { Admission } from '../api/limits/admission.ts'
-import { TokenBuckets } from '../api/limits/token-buckets.ts'
 import { type ConcurrencyLimits, createConcurrencyLimit } from '../domain/concurrency/concurrency-limit.ts'
 import type { Reveals } from '../domain/transaction/context.ts'
+import { TokenBuckets } from '../platform/async/token-buckets.ts'
 import type { Config } from '../platform/config/config.ts'
+import { matcher } from '../platform/http/client-address.ts'
 
 /** Concurrent source downloads by builders of one organization, and of all organizations. */
 const MAX_DOWNLOADS_PER_ORGANIZATION = 16

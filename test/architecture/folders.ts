@@ -110,7 +110,10 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/process/supervisor-client', `${PROCESSES} dataplane/process/supervisor/output`],
   ['dataplane/process', PROCESSES],
   // a separate program, bundled into one file: it listens on the addresses of all deployments
-  ['door', 'dataplane/process/door dataplane/process/processes platform/async platform/http/upgradable.ts'],
+  [
+    'door',
+    'dataplane/process/door dataplane/process/processes platform/async platform/http/client-address.ts platform/http/upgradable.ts',
+  ],
   ['dataplane/kubernetes/objects', CLUSTERS],
   ['dataplane/kubernetes/api-server dataplane/kubernetes/render', CLUSTERS],
   ['dataplane/kubernetes/informers', CLUSTERS],
@@ -131,7 +134,10 @@ export const FOLDERS: readonly Row[] = [
   ],
 
   // the transports: they import the domain, but not each other, adapters or data planes
-  ['api/limits', `${BASE} domain/concurrency domain/transaction domain/keys platform/async`],
+  [
+    'api/limits',
+    `${BASE} domain/concurrency domain/transaction domain/keys platform/async platform/http/client-address.ts`,
+  ],
   [
     'api/auth',
     `${BASE} domain/values domain/concurrency domain/transaction domain/keys domain/sessions api/limits platform/async platform/log`,
@@ -151,7 +157,7 @@ export const FOLDERS: readonly Row[] = [
   ],
   [
     'api/graphql/websocket',
-    `${BASE} domain/concurrency domain/transaction api/auth api/limits api/realtime api/graphql/builder platform/async platform/log`,
+    `${BASE} domain/concurrency domain/transaction api/auth api/limits api/realtime api/graphql/builder platform/async platform/http/client-address.ts platform/log`,
   ],
   [
     'api/graphql',
@@ -213,7 +219,7 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 4_600],
+  ['platform/**', 4_670],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
     3_900,
@@ -232,16 +238,16 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_200],
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
-  ['dataplane/process/** door', 10_230],
+  ['dataplane/process/** door', 10_450],
   ['dataplane/kubernetes/**', 6_250],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_900],
   ['api/rest/**', 5_450],
-  ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_550],
+  ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_460],
   ['client cli/**', 4_970],
   ['dashboard/pages/*', 11_900],
   ['dashboard/app dashboard/api dashboard/components/**', 4_100],
-  ['app/** start .', 2_750],
+  ['app/** start .', 2_760],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */

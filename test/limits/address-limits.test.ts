@@ -4,8 +4,9 @@ import type { AddressInfo, Socket } from 'node:net'
 import net from 'node:net'
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
-import { addressKey, limitConnections, markAuthenticated, matcher } from '../../src/api/limits/address-limits.ts'
+import { limitConnections, markAuthenticated } from '../../src/api/limits/address-limits.ts'
 import { closeHttp, createHttp } from '../../src/api/server/http.ts'
+import { addressKey, matcher } from '../../src/platform/http/client-address.ts'
 
 const closing: (() => Promise<void> | void)[] = []
 afterEach(async () => {

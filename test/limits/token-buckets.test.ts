@@ -1,6 +1,6 @@
 /** Token buckets with a test clock. */
 import { describe, expect, test } from 'vitest'
-import { TokenBuckets } from '../../src/api/limits/token-buckets.ts'
+import { TokenBuckets } from '../../src/platform/async/token-buckets.ts'
 
 function buckets(options: { perSecond: number; burst: number; maxKeys?: number }) {
   const clock = { now: 1000 }

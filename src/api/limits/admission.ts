@@ -6,9 +6,9 @@ import { KeyedSemaphore, type Release } from '../../domain/concurrency/keyed-sem
 import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import type { Actor } from '../../domain/transaction/access.ts'
 import { sleep } from '../../platform/async/retry.ts'
+import { type BucketState, TokenBuckets } from '../../platform/async/token-buckets.ts'
 import { LoadMonitor } from './load-shedding.ts'
 import type { RequestScope } from './request-scope.ts'
-import { type BucketState, TokenBuckets } from './token-buckets.ts'
 
 export interface AdmissionOptions {
   /** sustained calls per second and burst of one key; 0 per second disables the limit */

@@ -1,8 +1,9 @@
 /** One HTTP request as the limits see it: address, weight, rate limit headers, and its end. */
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addressKey, markAuthenticated } from './address-limits.ts'
-import type { BucketState } from './token-buckets.ts'
+import type { BucketState } from '../../platform/async/token-buckets.ts'
+import { addressKey } from '../../platform/http/client-address.ts'
+import { markAuthenticated } from './address-limits.ts'
 
 export interface RequestScope {
   /** the client's address key; counts calls without a valid key */
