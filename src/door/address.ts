@@ -29,8 +29,9 @@ export class Address {
     return address
   }
 
-  apply({ address: next, upstream, held, ending }: AddressState): void {
+  apply({ address: next, upstream, held, ending, bounds }: AddressState): void {
     this.#proxy.setUpstream(upstream)
+    this.#proxy.bounds.set(bounds)
     this.#proxy.markEnding(ending)
     if (held) this.#resume ??= this.#proxy.pause()
     else {
@@ -38,6 +39,7 @@ export class Address {
       this.#resume = null
     }
     if (!this.#handedOver) this.#move(next)
+    if (bounds) this.#current?.listener.setTimeouts(bounds)
   }
 
   /** Resolves when nothing is in flight to that upstream. */

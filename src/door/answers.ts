@@ -2,12 +2,24 @@
 import http from 'node:http'
 import type { Duplex } from 'node:stream'
 
-const CODES = { 400: 'MALFORMED_REQUEST', 404: 'NOT_FOUND', 502: 'UNAVAILABLE', 503: 'UNAVAILABLE' } as const
+const CODES = {
+  400: 'MALFORMED_REQUEST',
+  404: 'NOT_FOUND',
+  413: 'PAYLOAD_TOO_LARGE',
+  429: 'RATE_LIMITED',
+  502: 'UNAVAILABLE',
+  503: 'UNAVAILABLE',
+} as const
 
 type Status = keyof typeof CODES
 
 /** Answers, unless the agent's answer has begun: then it ends the connection. */
-export function answer(response: http.ServerResponse, status: Status, detail: string): void {
+export function answer(
+  response: http.ServerResponse,
+  status: Status,
+  detail: string,
+  headers: Record<string, string> = {},
+): void {
   if (response.headersSent) return void response.destroy()
   // headers of an agent answer that broke before its first byte; its length is wrong here
   for (const name of response.getHeaderNames()) response.removeHeader(name)
@@ -15,13 +27,14 @@ export function answer(response: http.ServerResponse, status: Status, detail: st
   response.writeHead(status, http.STATUS_CODES[status], {
     'content-type': 'application/json',
     ...(code === 'UNAVAILABLE' ? { 'retry-after': '2' } : {}),
+    ...headers,
   })
   response.end(JSON.stringify({ detail, code }))
 }
 
 /** Answers a request to upgrade, and ends the connection. */
-export function refuse(socket: Duplex, status: Status): void {
+export function refuse(socket: Duplex, status: Status, retryAfterSeconds = 2): void {
   if (!socket.writable) return
-  const wait = CODES[status] === 'UNAVAILABLE' ? 'retry-after: 2\r\n' : ''
+  const wait = status === 429 || CODES[status] === 'UNAVAILABLE' ? `retry-after: ${retryAfterSeconds}\r\n` : ''
   socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nconnection: close\r\n${wait}\r\n`)
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Place } from '../dataplane/process/door/messages.ts'
+import type { Bounds, Place } from '../dataplane/process/door/messages.ts'
 import { backoff, sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { upgradableMessages } from '../platform/http/upgradable.ts'
@@ -15,6 +15,11 @@ import { hostOf, splitPath } from './route.ts'
 
 /** After its start, a door waits this long for the keeper of a name that it does not know. */
 const ARRIVAL_MS = 3000
+/** for the headers of a request, until a keeper sends the setting */
+const HEADER_TIMEOUT_MS = 60_000
+/** interval of the check for slow headers */
+const HEADER_CHECK_MS = 1000
+const MAX_RESPONSE_LISTENERS = 20
 const UNKNOWN = 'No deployment has this address.'
 const KNOWN_HOST = '/.well-known/pilothouse/host?'
 /** the machine has no IPv6 */
@@ -43,6 +48,7 @@ export class Listener {
   /** called when a deployment comes */
   readonly #arrivals = new Set<() => void>()
   readonly #closing = new AbortController()
+  #timeouts = { headersTimeout: HEADER_TIMEOUT_MS, timeout: 0 }
   #arrivesUntil = Number.POSITIVE_INFINITY
   #isOpen = false
   #handedOver: Promise<void> | null = null
@@ -105,6 +111,12 @@ export class Listener {
     )
   }
 
+  /** All deployments of the port have the same: they are settings of the server. */
+  setTimeouts({ headerMs, idleMs }: Pick<Bounds, 'headerMs' | 'idleMs'>): void {
+    this.#timeouts = { headersTimeout: headerMs, timeout: idleMs ?? 0 }
+    for (const server of this.#servers) Object.assign(server, this.#timeouts)
+  }
+
   /** Stops new connections. Requests in flight continue. */
   close(): void {
     this.#closing.abort()
@@ -137,8 +149,15 @@ export class Listener {
 
   async #listen(where: net.ListenOptions & { fd?: number }): Promise<void> {
     // no time limit for a whole request: uploads and streams may be slow
-    const options = { requestTimeout: 0, keepAliveTimeout: 65_000, IncomingMessage: upgradableMessages(() => true) }
+    const options = {
+      requestTimeout: 0,
+      keepAliveTimeout: 65_000,
+      connectionsCheckingInterval: HEADER_CHECK_MS,
+      IncomingMessage: upgradableMessages(() => true),
+    }
     const server = http.createServer(options, (request, response) => {
+      // several parts of the door wait for its end
+      response.setMaxListeners(MAX_RESPONSE_LISTENERS)
       if (!response.socket) closeWithSocket(response, request.socket)
       if (this.#handedOver) response.shouldKeepAlive = false
       this.#open.add(response)
@@ -154,6 +173,7 @@ export class Listener {
     })
     server.listen(where)
     await once(server, 'listening')
+    Object.assign(server, this.#timeouts)
     this.#servers.push(server)
   }
 

@@ -11,6 +11,7 @@ import type { Upstream } from '../dataplane/process/door/messages.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { answer, refuse } from './answers.ts'
+import { RequestBounds } from './bounds.ts'
 import { endBodyProperly, endWebSocketProperly } from './endings.ts'
 import { protectCookies, removeConnectionHeaders, removeSessionCookies, sanitizeResponse } from './headers.ts'
 
@@ -68,6 +69,7 @@ class Target {
 }
 
 export class AppProxy {
+  readonly bounds = new RequestBounds()
   // an `agent` here would override that of each call
   readonly #proxy = createProxyServer({ xfwd: true })
   readonly #open = new Set<http.ServerResponse>()
@@ -85,7 +87,9 @@ export class AppProxy {
   constructor(onRequest: () => void = () => undefined) {
     this.#onRequest = onRequest
     const clients = new WeakMap<Duplex, Duplex>()
-    this.#proxy.on('proxyReq', (sent, request) => {
+    this.#proxy.on('proxyReq', (sent, request, response) => {
+      // its body was too large
+      if (response.writableEnded) return void sent.destroy()
       this.#sent.set(request, sent)
       sent.once('upgrade', (_response, socket) => {
         socket.destroy()
@@ -113,10 +117,12 @@ export class AppProxy {
     // httpxy has connected both sockets; an earlier listener would take the agent's first frames
     this.#proxy.on('proxySocket', (agent) => {
       const client = clients.get(agent)!
+      this.bounds.closeWhenIdle(client)
       this.#upgraded.set(client, endWebSocketProperly(client, agent, this.#isEnding.get(client)!))
     })
     this.#proxy.on('error', (_error, request, response) => {
       if (response instanceof http.ServerResponse) {
+        if (response.writableEnded) return
         // the agent closed the idle connection while the request was sent on it
         if (request && this.#sent.get(request)?.reusedSocket) return this.#forward(request, response, false)
         return answer(response, 502, NO_ANSWER)
@@ -183,6 +189,8 @@ export class AppProxy {
 
   /** Forwards a request of a client. */
   serve(request: http.IncomingMessage, response: http.ServerResponse): void {
+    const refusal = this.bounds.admit(request, response)
+    if (refusal) return void this.bounds.answerRefused(request, response, refusal)
     removeSessionCookies(request)
     removeConnectionHeaders(request)
     this.#open.add(response)
@@ -192,6 +200,9 @@ export class AppProxy {
 
   /** Forwards a client's WebSocket. */
   upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket') return void refuse(socket, 400)
+    const refusal = this.bounds.admit(request, socket)
+    if (refusal) return void this.bounds.refuseUpgrade(socket, refusal)
     removeSessionCookies(request)
     this.#upgraded.set(socket, () => refuse(socket, 503))
     socket.once('close', () => this.#upgraded.delete(socket))
@@ -208,7 +219,9 @@ export class AppProxy {
       if (response.destroyed) return
       if (!target) return answer(response, 503, NOTHING_SERVES)
       endBodyProperly(response, () => target.ending)
-      return this.#proxy.web(request, response, { target: placeOf(target), agent: reuse && target.agent })
+      const buffer = this.bounds.limitedBody(request, response, () => this.#sent.get(request)?.destroy())
+      const options = { target: placeOf(target), agent: reuse && target.agent, ...(buffer && { buffer }) }
+      return this.#proxy.web(request, response, options)
     })
   }
 }

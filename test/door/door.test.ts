@@ -70,6 +70,24 @@ test('a killed door is started again by a keeper, and agents keep running', asyn
   }
 })
 
+test('limits of the server reach the door, and the door that takes over', async () => {
+  const { supervised, server, url } = await serving('agent')
+  const bounds = {
+    requests: null,
+    requestsPerSecond: null,
+    clientRequestsPerSecond: null,
+    bodyBytes: 5,
+    headerMs: 10_000,
+    idleMs: null,
+    trustProxy: [],
+  }
+  await server.ask({ verb: 'open', port: supervised.port, bindAddress: '127.0.0.1', bounds })
+  const statusOf = async (body: string) => (await fetch(url, { method: 'POST', body })).status
+  expect([await statusOf('12345'), await statusOf('123456')]).toEqual([200, 413])
+  await updateDoor(newerVersion(supervised))
+  expect([await statusOf('12345'), await statusOf('123456')]).toEqual([200, 413])
+})
+
 test('a newer door takes over without a failed request or a cut stream, and the older one ends after its last stream', async () => {
   const { supervised, url } = await serving('agent', { source: STREAMING })
   const older = supervised.doorPid()!

@@ -111,6 +111,12 @@ export const SETTINGS = {
   APP_DISK_MB: [amount(1, 100_000_000), '10000'],
   APP_DATABASE_CONNECTIONS: [amount(1, 10_000), '10'],
   APP_DATABASE_MB: [amount(10, 100_000_000), '10000'],
+  // limits of one deployment's requests at the door
+  APP_REQUESTS: [amount(1, 1_000_000), '1000'],
+  APP_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '1000'],
+  APP_CLIENT_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '200'],
+  APP_BODY_MB: [amount(1, 1_000_000), '1000'],
+  APP_CONNECTION_IDLE_SECONDS: [amount(1, 86_400), '3600'],
   ...BUILD_SETTINGS,
   GIT_DIRECTORY: [folder.optional()],
   GITPROVIDER_API_URL: [url.optional()],

@@ -22,6 +22,22 @@ export interface Place {
   hosts?: string[]
 }
 
+/** Limits of a deployment's requests. null: no limit. */
+export interface Bounds {
+  /** concurrent requests, streams and WebSockets */
+  requests: number | null
+  requestsPerSecond: number | null
+  /** of one client address */
+  clientRequestsPerSecond: number | null
+  bodyBytes: number | null
+  /** until the headers of a request have arrived */
+  headerMs: number
+  /** a connection without traffic is closed after it */
+  idleMs: number | null
+  /** addresses and ranges of proxies whose X-Forwarded-For names the client */
+  trustProxy: string[]
+}
+
 /** The whole state of a deployment's address, sent at each change and on each new connection. */
 export interface AddressState {
   /** null: it accepts no new connections */
@@ -32,6 +48,8 @@ export interface AddressState {
   held: boolean
   /** ids of upstreams whose agents are ending: the door completes the responses that they leave open */
   ending: string[]
+  /** default: none (keepers of earlier versions send none) */
+  bounds?: Bounds
 }
 
 /** A GET of a health path on the loopback: who answered, and the status; null: no answer. */

@@ -9,7 +9,7 @@ import type { SuppliedServers } from '../../build/plan/plan-build.ts'
 import type { SourceAccess } from '../../build/source-access.ts'
 import { createImageBuilder, type ImageBuilder } from '../../builder/image-builder.ts'
 import { type ImageStore, NO_REGISTRY } from '../../builder/image-store.ts'
-import type { DoorProgram, Place } from '../door/messages.ts'
+import type { Bounds, DoorProgram, Place } from '../door/messages.ts'
 import { Containers } from '../engine/containers.ts'
 import { type Accounts, createAccounts } from '../isolation/accounts.ts'
 import { chooseAccounts, closeRepositories, type UidRangeSetting } from '../isolation/choose-accounts.ts'
@@ -33,6 +33,8 @@ export interface ProcessRuntimeOptions {
   adminUrl: string
   /** the door's port for all deployments, which 0 chooses; the pattern of their addresses; the address or name to listen on */
   apps: { port: number; url?: string | undefined; host: string }
+  /** limits of a deployment's requests at the door; default: none */
+  bounds?: Bounds
   /** host name in the addresses of deployments with a port of their own */
   appHost: string
   /** the server's own port, which agents can't bind; 0 or absent: unknown */

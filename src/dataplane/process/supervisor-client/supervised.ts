@@ -333,7 +333,9 @@ export class SupervisedDeployment {
     if (isForeign(connection)) return url
     const door = await this.#machine.door()
     const { node } = door
-    const request = { verb: 'open', port, bindAddress, ...(name && hosts && { name, hosts }), door, node } as const
+    const { bounds } = this.#machine.options
+    const names = name && hosts ? { name, hosts } : {}
+    const request = { verb: 'open', port, bindAddress, ...names, door, ...(bounds && { bounds }), node } as const
     await connection.request(request, { ms: OPEN_TIMEOUT_MS })
     this.url = url
     return url

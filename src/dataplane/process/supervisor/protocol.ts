@@ -4,7 +4,7 @@
  */
 import type { Health, Progress, Reason } from '../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../platform/postgres/embedded/account.ts'
-import type { DoorProgram } from '../door/messages.ts'
+import type { Bounds, DoorProgram } from '../door/messages.ts'
 import type { Confinement } from '../isolation/confinement.ts'
 import type { ResourceLimits } from '../isolation/resource-limits.ts'
 
@@ -127,6 +127,8 @@ export type Request = { id: number; token: string } & (
       hosts?: string[]
       /** how to start the door from now on; default: unchanged (servers of earlier versions send none) */
       door?: DoorProgram
+      /** default: unchanged (servers of earlier versions send none) */
+      bounds?: Bounds
       /** for supervisors of earlier versions, which have a network process each: absolute path of Node */
       node?: string
     }

@@ -2,7 +2,7 @@
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
 import { resultWithin, withTimeout } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
-import type { Place } from '../../door/messages.ts'
+import type { Bounds, Place } from '../../door/messages.ts'
 import { ManagedAgent } from '../agent/managed-agent.ts'
 import type { AgentContext } from '../agent/process.ts'
 import type { AgentPlan, State } from '../protocol.ts'
@@ -62,10 +62,10 @@ export class Deployment {
   }
 
   /** Opens the stable address. Throws StepFailure when another program keeps the port; attempts go on in the background. */
-  async open(address: Place): Promise<void> {
+  async open(address: Place, bounds?: Bounds): Promise<void> {
     const { door } = this.#options
     const { port } = address
-    void door.setState({ address })
+    void door.setState({ address, ...(bounds && { bounds }) })
     if (this.#port !== port) {
       let onOpened: () => void = () => undefined
       const opened = new Promise<void>((resolve) => {

@@ -136,7 +136,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     switch (request.verb) {
       case 'open':
         door.program = request.door ?? door.program
-        return deployment.open(placeOf(request))
+        return deployment.open(placeOf(request), request.bounds)
       case 'run':
         return deployment.run(request.plan)
       case 'prepare':
