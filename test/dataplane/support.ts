@@ -230,7 +230,8 @@ export async function buildOn(
   files: Files,
   changes: Partial<RevisionWork> = {},
 ): Promise<RevisionWork & { artifact: string }> {
-  const revision = revisionOf(repository(files), changes)
+  // the agent has no dependencies; build.test.ts tests the installation
+  const revision = revisionOf(repository(files), { installCommand: 'true', ...changes })
   const { artifact } = await runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
   return { ...revision, artifact }
 }
