@@ -172,6 +172,7 @@ async function assemble(
     overload,
     slots: limits.slots,
     dataDir: config.DATA_DIR,
+    agentFigures: async () => background?.requestFigures() ?? null,
   })
   await mountDashboard(fastify)
   const responseCache = new ResponseCache(config.RESPONSE_CACHE_MB * 1024 * 1024)

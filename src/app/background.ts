@@ -1,6 +1,7 @@
 /** Background work of a server: listens to other servers' notifications, enforces deadlines, runs the worker. */
 import os from 'node:os'
 import type { Logger } from 'pino'
+import type { ReadAgentFigures } from '../api/server/agent-figures.ts'
 import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
 import { programFile } from '../dataplane/process/machine/programs.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../dataplane/process/runtime.ts'
@@ -60,6 +61,8 @@ export interface BackgroundOptions {
 }
 
 export interface Background {
+  /** Requests that the door of this machine counted, by deployment; null: there is none. */
+  requestFigures: ReadAgentFigures
   /** Takes no more work and releases all leases. Agents continue unless `ending` stops them. Takes at most about 8 s. */
   stop(ending: Ending): Promise<void>
 }
@@ -101,7 +104,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       log,
     })
   })
-  let worker: Background | null = null
+  let worker: (Pick<Background, 'stop'> & { local: ProcessRuntime | null }) | null = null
   try {
     if (config.WORKER && config.RUNTIME !== 'none') worker = await startOwnWorker()
   } catch (error) {
@@ -110,6 +113,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   }
   const jobs = startJobs(log, jobsOf(own, config.SWEEP_SECONDS), isOutage)
   return {
+    requestFigures: async () => worker?.local?.requestFigures() ?? null,
     async stop(ending) {
       // listeners that wait here for work get an empty response immediately
       notifier.close()
@@ -124,7 +128,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     },
   }
 
-  async function startOwnWorker(): Promise<Background> {
+  async function startOwnWorker() {
     const controlPlane = withTimeLimits(localControlPlane(own), REPORT_MS)
     const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, direct!, log, controlPlane)
     const runtime = local ?? (await kubernetesRuntime(own, config, log))
@@ -139,7 +143,8 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     if (core.admission) own.admission = core.admission
     const looks = startJobs(log, local ? [agentsWithoutDeployment(own, local)] : [])
     return {
-      async stop(ending) {
+      local,
+      async stop(ending: Ending) {
         const stopped = Promise.all([started.stop(), looks.stop()])
         // an unavailable database must not delay the agents' end
         if (ending.agents) await resultWithin(RELEASE_MS, stopped)

@@ -1,5 +1,5 @@
 /** The address of one deployment: applies the state that its keeper sends. */
-import type { AddressState, Place } from '../dataplane/process/door/messages.ts'
+import type { AddressState, Figures, Place } from '../dataplane/process/door/messages.ts'
 import type { Listener, Tenant } from './listener.ts'
 import type { Listeners } from './listeners.ts'
 import { AppProxy } from './proxy.ts'
@@ -44,6 +44,10 @@ export class Address {
 
   /** Resolves when nothing is in flight to that upstream. */
   idle = (upstream: string): Promise<void> => this.#proxy.idle(upstream)
+
+  get figures(): Figures {
+    return this.#proxy.figures.read()
+  }
 
   /** Where it is reached; null: nowhere. */
   get place(): Place | null {

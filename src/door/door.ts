@@ -7,7 +7,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildOf, publishSocket } from '../dataplane/process/door/door-connection.ts'
-import type { DoorProgram, FromDoor, Place, ToDoor } from '../dataplane/process/door/messages.ts'
+import type { DoorProgram, Figures, FromDoor, Place, ToDoor } from '../dataplane/process/door/messages.ts'
 import {
   type DoorConfig,
   type InheritedAddress,
@@ -137,6 +137,7 @@ class Door {
       build: this.#build,
       addressOf: (deployment) => this.#claim(deployment),
       replace: (program) => this.replace(program),
+      figures: () => Object.fromEntries([...this.#clients].flatMap((client) => client.figures ?? [])),
     })
     this.#clients.add(client)
     clearTimeout(this.#unused)
@@ -201,6 +202,7 @@ interface ClientOptions {
   build: string
   addressOf(deployment: string): Address
   replace(program: DoorProgram): Promise<string | null>
+  figures(): Record<string, Figures>
 }
 
 /** A connection of a keeper, or of a server. */
@@ -224,6 +226,11 @@ class Client {
 
   send(message: FromDoor): void {
     if (this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`)
+  }
+
+  /** By deployment; null: the client is no keeper. */
+  get figures(): [deployment: string, Figures][] | null {
+    return this.#deployment === null || !this.#address ? null : [[this.#deployment, this.#address.figures]]
   }
 
   /** Null: it does not listen. */
@@ -257,6 +264,8 @@ class Client {
         const problem = await this.#options.replace(request.program)
         return problem === null ? {} : { problem }
       }
+      case 'figures':
+        return { figures: this.#options.figures() }
       case 'apply':
         this.#address?.apply(request.state)
         return {}

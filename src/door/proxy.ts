@@ -13,7 +13,9 @@ import { resultWithin } from '../platform/async/time-limit.ts'
 import { answer, refuse } from './answers.ts'
 import { RequestBounds } from './bounds.ts'
 import { endBodyProperly, endWebSocketProperly } from './endings.ts'
+import { RequestFigures } from './figures.ts'
 import { protectCookies, removeConnectionHeaders, removeSessionCookies, sanitizeResponse } from './headers.ts'
+import { addTraceIds } from './trace.ts'
 
 /** longest wait of a request while the proxy is paused */
 const MAX_PAUSE_MS = 10_000
@@ -70,6 +72,7 @@ class Target {
 
 export class AppProxy {
   readonly bounds = new RequestBounds()
+  readonly figures = new RequestFigures()
   // an `agent` here would override that of each call
   readonly #proxy = createProxyServer({ xfwd: true })
   readonly #open = new Set<http.ServerResponse>()
@@ -103,6 +106,7 @@ export class AppProxy {
         return answer(response, 502, NO_ANSWER)
       }
       agentResponse.headers.connection = response.shouldKeepAlive ? 'keep-alive' : 'close'
+      agentResponse.headers['x-request-id'] ??= request.headers['x-request-id']
       protectCookies(agentResponse, request)
     })
     const opened = new WeakSet<Duplex>()
@@ -118,6 +122,7 @@ export class AppProxy {
     this.#proxy.on('proxySocket', (agent) => {
       const client = clients.get(agent)!
       this.bounds.closeWhenIdle(client)
+      this.figures.countWebSocket(client)
       this.#upgraded.set(client, endWebSocketProperly(client, agent, this.#isEnding.get(client)!))
     })
     this.#proxy.on('error', (_error, request, response) => {
@@ -189,8 +194,10 @@ export class AppProxy {
 
   /** Forwards a request of a client. */
   serve(request: http.IncomingMessage, response: http.ServerResponse): void {
+    this.figures.count(request, response)
     const refusal = this.bounds.admit(request, response)
     if (refusal) return void this.bounds.answerRefused(request, response, refusal)
+    addTraceIds(request)
     removeSessionCookies(request)
     removeConnectionHeaders(request)
     this.#open.add(response)
@@ -203,6 +210,7 @@ export class AppProxy {
     if (request.headers.upgrade?.toLowerCase() !== 'websocket') return void refuse(socket, 400)
     const refusal = this.bounds.admit(request, socket)
     if (refusal) return void this.bounds.refuseUpgrade(socket, refusal)
+    addTraceIds(request)
     removeSessionCookies(request)
     this.#upgraded.set(socket, () => refuse(socket, 503))
     socket.once('close', () => this.#upgraded.delete(socket))

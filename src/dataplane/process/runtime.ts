@@ -13,7 +13,8 @@ import { StepCalls } from '../runtimes/step-calls.ts'
 import { pruneAgentServers } from './artifacts/agent-servers.ts'
 import { pruneArtifacts } from './artifacts/artifacts.ts'
 import { runBuild } from './build-step.ts'
-import { updateDoor } from './door/start-door.ts'
+import type { Figures } from './door/messages.ts'
+import { readFigures, updateDoor } from './door/start-door.ts'
 import { createDatabase, dropDatabase } from './isolation/database.ts'
 import { withDatabaseProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
@@ -36,6 +37,8 @@ const DRAIN_MS = 2000
 const MAX_TEARDOWN_DRAIN_SECONDS = 30
 
 export interface ProcessRuntime extends Runtime {
+  /** Requests that the door counted, by deployment; null: no door runs. */
+  requestFigures(): Promise<Record<string, Figures> | null>
   /** Ends the agents of deployments that no longer exist. `findDeleted` returns their ids. */
   endOrphans(findDeleted: (deploymentIds: string[]) => Promise<string[]>): Promise<Ended[]>
 }
@@ -189,6 +192,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     },
     releaseDeadHolders: (release) => releaseDeadWorkers(machine.layout.workers, release),
 
+    requestFigures: async () => readFigures((await machine.door()).folder),
     endOrphans: (findDeleted) => endOrphans(options.dataDir, options.supervisors.installation, findDeleted),
 
     async close({ endAgents: endsAgents } = { endAgents: false }) {

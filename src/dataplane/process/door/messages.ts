@@ -58,6 +58,20 @@ export interface HealthAnswer {
   status: number | null
 }
 
+/** The requests of a deployment since the door started. */
+export interface Figures {
+  /** by class of the status, like `2xx`; `none`: the client left before the answer */
+  answers: Record<string, number>
+  /** requests that took at most `le` seconds; null: no limit. Without event streams. */
+  durations: { le: number | null; count: number }[]
+  durationSum: number
+  requestsOpen: number
+  webSocketsOpen: number
+  /** bytes of requests and WebSockets that have ended */
+  received: number
+  sent: number
+}
+
 /** How to start a door. */
 export interface DoorProgram {
   /** absolute path of Node.js */
@@ -78,6 +92,8 @@ export type DoorRequest =
   | { do: 'health'; port: number; path: string }
   /** Answered when no request to that upstream is in flight. */
   | { do: 'idle'; upstream: string }
+  /** Asks for the figures of all deployments. Doors of earlier versions answer without them. */
+  | { do: 'figures' }
   /** Ends all requests in flight to the deployment. */
   | { do: 'close' }
   /** Starts this program, which takes over all addresses. Answered when it listens. */
@@ -86,7 +102,15 @@ export type DoorRequest =
 export type ToDoor = DoorRequest & { id: number }
 
 export type FromDoor =
-  | { say: 'answer'; id: number; health?: HealthAnswer; build?: string; pid?: number; problem?: string }
+  | {
+      say: 'answer'
+      id: number
+      health?: HealthAnswer
+      build?: string
+      pid?: number
+      problem?: string
+      figures?: Record<string, Figures>
+    }
   /** `problem`: an error code like EADDRINUSE (attempts continue); null: it listens */
   | { say: 'listening'; port: number; problem: string | null }
   /** there was a request; sent at most once a minute */
