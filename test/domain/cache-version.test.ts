@@ -16,8 +16,9 @@ const domain = useDomain()
 /** Columns that no response shows. A new column belongs here and into the triggers, or into neither. */
 const UNSEEN: Record<string, readonly string[]> = {
   // latest_outcome copies the latest revision's status, which changes in the same transaction; edit_version covers
-  // last_change
+  // access and last_change
   deployments: [
+    'access',
     'address_name',
     'repository_id',
     'latest_outcome',
@@ -49,7 +50,7 @@ const UNSEEN: Record<string, readonly string[]> = {
 const NOT_READ = [
   '_prisma_migrations agent_connections api_keys commit_statuses deployment_change_floors deployment_changes deployment_news event_counters events followed_logs idempotency_entries image_removals',
   'install_states installation lapses_told lease_renewals log_lines log_removals logins oauth_authorizations oauth_tokens output_positions',
-  'sessions shown_versions steps token_revocations uploads webhook_deliveries',
+  'sessions shown_versions signing_keys steps token_revocations uploads webhook_deliveries',
 ].flatMap((names) => names.split(' '))
 
 /** SQL for a different value of the column's type. */

@@ -110,6 +110,7 @@ async function create(
       integrationId: config.integration_id ?? null,
       repoUrl: config.repo_url ?? null,
       deploymentType: git ? (config.deployment_type ?? 'dev') : null,
+      access: 'public',
       buildOnPush,
       customUrl: config.custom_url ?? null,
       resourceSpec: (config.resource_spec as Prisma.JsonObject | null | undefined) ?? null,

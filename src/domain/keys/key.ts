@@ -26,7 +26,7 @@ export type KeyView = Omit<ApiKey, 'hash'>
 
 export const WITHOUT_HASH = { hash: true } as const
 
-export const KEY_ROLES = [...RANKED_ROLES, 'listener', 'agent', 'builder'] as const satisfies Role[]
+export const KEY_ROLES = [...RANKED_ROLES, 'listener', 'agent', 'builder', 'caller'] as const satisfies Role[]
 
 export interface NewKey {
   organizationId: string

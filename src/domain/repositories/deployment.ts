@@ -91,7 +91,7 @@ export function insert(
 export type Edit = Partial<
   Pick<
     Deployment,
-    'buildOnPush' | 'customUrl' | 'resourceSpec' | keyof BuildColumns | 'secretReferences' | 'secretSetId'
+    'access' | 'buildOnPush' | 'customUrl' | 'resourceSpec' | keyof BuildColumns | 'secretReferences' | 'secretSetId'
   >
 >
 
