@@ -1,5 +1,5 @@
 /**
- * Keys of listeners, builders and agents can only do their own work: every REST operation is tried with each, and every
+ * Keys of listeners, builders, agents and callers can only do their own work: every REST operation is tried with each, and every
  * GraphQL field with an agent's. New operations are covered automatically.
  */
 import { type OperationDefinitionNode, OperationTypeNode, parse, print, visit } from 'graphql'
@@ -7,13 +7,13 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { operations as fields, victimsOf } from '../graphql/walk.ts'
-import { useApp } from '../support/app.ts'
+import { newKey, useApp } from '../support/app.ts'
 import { agentKey, builderKey, listenerKey } from '../support/factories.ts'
 import { type Ids, oneOfEach, pathOf } from '../support/one-of-each.ts'
 
 const AGENT = 'support-bot'
 const app = useApp()
-let keys: Record<'listener' | 'agent' | 'builder', string>
+let keys: Record<'listener' | 'agent' | 'builder' | 'caller', string>
 /** one resource per type in the keys' workspace, including those that the keys are for */
 let ids: Ids
 beforeAll(async () => {
@@ -21,7 +21,12 @@ beforeAll(async () => {
   // the token is the agent's own, so that ownership is no obstacle
   ids = await oneOfEach(app, { agent: AGENT, owner: agent })
   const { workspaceId } = app.tenant
-  keys = { listener: await listenerKey(app, { id: ids.Listener, workspaceId }), agent, builder: await builderKey(app) }
+  keys = {
+    listener: await listenerKey(app, { id: ids.Listener, workspaceId }),
+    agent,
+    builder: await builderKey(app),
+    caller: await newKey(app.app.core, { ...app.tenant, role: 'caller' }),
+  }
 })
 
 /** The allowed operations of each role; other tests cover them. */
@@ -29,9 +34,11 @@ const OWN = {
   listener: { tag: 'Data plane' },
   builder: { tag: 'Builders' },
   agent: { tag: 'Agents', field: 'issueAccessToken' },
+  // agents are called at the door
+  caller: { tag: undefined },
 }
 
-describe.each(['listener', 'agent', 'builder'] as const)('the key of a %s', (role) => {
+describe.each(['listener', 'agent', 'builder', 'caller'] as const)('the key of a %s', (role) => {
   const others = operations.filter(({ tag }) => tag !== OWN[role].tag)
 
   test.each(others.map(({ method, path }) => [method, path] as const))('is refused %s %s', async (method, path) => {
@@ -46,6 +53,8 @@ describe.each(['listener', 'agent', 'builder'] as const)('the key of a %s', (rol
   test('works only in its own workspace', async () => {
     const answer = await app.rest('GET', '/v2/deployments', { key: keys[role], tenant: app.sibling.workspaceId })
     expect(answer.status).toBe(403)
+    // the API refuses a caller in every workspace
+    if (role === 'caller') return
     expect((await app.context(keys[role])).actor).toMatchObject({
       role,
       listenerId: role === 'listener' ? ids.Listener : null,
@@ -115,11 +124,22 @@ describe('the key of an agent', () => {
   })
 })
 
-test('the key of a listener is rejected at /graphql before the body is read', async () => {
-  for (const query of ['{ __typename }', '{ nonsense']) {
-    const { status, errors } = await app.gql(query, {}, { key: keys.listener })
-    expect([status, errors?.[0].extensions.code]).toEqual([403, 'FORBIDDEN'])
-  }
+test.each(['listener', 'caller'] as const)(
+  'the key of a %s is rejected at /graphql before the body is read',
+  async (role) => {
+    const stream = { accept: 'text/event-stream' }
+    const texts = ['{ __typename }', '{ nonsense', 'query { deployments(first: 1) { totalCount } }']
+    for (const query of [...texts, 'subscription { revisionStatusChanged { cursor } }']) {
+      const headers = query.startsWith('subscription') ? { headers: stream } : {}
+      const { status, errors } = await app.gql(query, {}, { key: keys[role], ...headers })
+      expect([status, errors?.[0].extensions.code]).toEqual([403, 'FORBIDDEN'])
+    }
+  },
+)
+
+test('the key of a caller opens no session', async () => {
+  const { status } = await app.rest('POST', '/v2/sessions', { key: null, body: { api_key: keys.caller } })
+  expect(status).toBe(403)
 })
 
 test('the allowed operations of each role exist once', () => {

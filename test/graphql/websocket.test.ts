@@ -176,6 +176,14 @@ describe('credentials', () => {
     expect(await connection.closed).toMatchObject({ code: 4403, reason: expect.stringMatching(why) })
   })
 
+  test('of a caller of agents close the connection with 4403', async () => {
+    const connection = raw()
+    await connection.opened
+    const key = await newKey(app.app.core, { ...app.tenant, role: 'caller' })
+    connection.say({ type: 'connection_init', payload: { 'X-Api-Key': key } })
+    expect(await connection.closed).toMatchObject({ code: 4403, reason: expect.stringMatching(/role caller/) })
+  })
+
   test('that are revoked end every operation with an error, and the connection with 4403', async () => {
     const key = await newKey(app.app.core, app.tenant)
     const { subject } = (await app.context(key)).actor

@@ -93,6 +93,9 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     if (requested.isMalformed)
       throw new ValidationError([{ loc: ['header', 'X-Tenant-Id'], msg: 'Must be a UUID.', type: 'uuid_parsing' }])
     const { actor, credential } = identity
+    // agents are called at the door, so no operation of this server is for it
+    if (actor.role === 'caller')
+      throw new ForbiddenError('A key of the role caller can call agents. It can’t use the API.')
     // it serves builds of all workspaces, so a header can't limit it to one
     if (requested.isThere && actor.role === 'builder' && actor.workspaceId === null)
       throw new ValidationError([

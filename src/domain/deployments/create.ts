@@ -19,8 +19,10 @@ import { buildColumns, revisionColumns } from '../values/revision-source.ts'
 import { createBody } from '../values/shapes.ts'
 import { AddressNameTaken, addressNameOf } from './address-name.ts'
 import {
+  accessViolations,
   classViolations,
   contentViolations,
+  hasDoor,
   listenerViolations,
   offeredViolations,
   referenceViolations,
@@ -75,6 +77,7 @@ async function create(
     source === 'external_container' &&
     (listener !== null || (await tx.query(ANY_LISTENER, [ctx.workspace.id])).length > 0)
 
+  const door = hasDoor(listener, ctx.settings)
   rejectIfAny([
     ...requiredViolations(source, body),
     ...sourceViolations(source, body),
@@ -85,6 +88,7 @@ async function create(
     ...unissuedViolations(revision.source_tarball_path),
     ...refViolations(revision.repo_ref ?? null, buildOnPush),
     ...(source === 'external_container' ? listenerViolations(listener, namespace, hasListener) : []),
+    ...accessViolations(body.access, door),
     ...secretViolations(body.secrets, []),
     ...referenceViolations(
       body.secret_references,
@@ -110,7 +114,7 @@ async function create(
       integrationId: config.integration_id ?? null,
       repoUrl: config.repo_url ?? null,
       deploymentType: git ? (config.deployment_type ?? 'dev') : null,
-      access: 'public',
+      access: body.access ?? (door ? 'workspace' : 'public'),
       buildOnPush,
       customUrl: config.custom_url ?? null,
       resourceSpec: (config.resource_spec as Prisma.JsonObject | null | undefined) ?? null,

@@ -27,6 +27,7 @@ export const VIEW_FIELDS = {
   deploymentType: true,
   buildOnPush: true,
   customUrl: true,
+  access: true,
   listenerId: true,
   k8sNamespace: true,
   ...BUILD_COLUMNS,

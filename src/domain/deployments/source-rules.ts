@@ -1,5 +1,5 @@
 /** Field rules by source (docs/deployments.md#deployments). Pure: each returns a list of violations. */
-import type { Source } from '../../generated/prisma/enums.ts'
+import type { DeploymentAccess, Source } from '../../generated/prisma/enums.ts'
 import type { Violation } from '../errors/errors.ts'
 import { violation, violationUnless } from '../parsing/parse.ts'
 import { RESERVED_NAMES, reservedName } from '../secrets/rules.ts'
@@ -161,6 +161,17 @@ export function classViolations(
   const noClasses = `Only deployments on Kubernetes have classes; RUNTIME of this server is ${runtime}.`
   return [violation('source_config.resource_spec.class', listener || runtime === 'kubernetes' ? oneOf : noClasses)]
 }
+
+/** Whether a door stands before the deployments of this listener, or without one of this server. */
+export const hasDoor = (listener: object | string | null, { runtime }: DomainSettings): boolean =>
+  listener === null && runtime !== 'kubernetes'
+
+export const accessViolations = (access: DeploymentAccess | null | undefined, door: boolean): Violation[] =>
+  violationUnless(
+    door || access == null || access === 'public',
+    'access',
+    'Deployments on Kubernetes have no door yet, so access must be public.',
+  )
 
 /** A listener is required once the workspace has one. The namespace must be one of the listener's. */
 export function listenerViolations(

@@ -21,7 +21,7 @@ import { buildColumns, revisionColumns, saysRevision, type Trigger } from '../va
 import { deploymentPath, type UpdateBody, updateBody } from '../values/shapes.ts'
 import { patchViolations } from './patch-rules.ts'
 import { replaceSecrets } from './secrets.ts'
-import { classViolations } from './source-rules.ts'
+import { accessViolations, classViolations, hasDoor } from './source-rules.ts'
 
 export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 
@@ -87,12 +87,14 @@ async function merge(
   const stored = { deployment, base, secrets: set?.names ?? [] }
   rejectIfAny([
     ...patchViolations(stored, body, await tarballViolations(tx, tarball)),
+    ...accessViolations(body.access, hasDoor(deployment.listenerId, ctx.settings)),
     ...(await unknownClassViolations(ctx, tx, deployment, config?.resource_spec?.class)),
   ])
   refuseDeleted(deployment)
   await markTarballUsed(tx, tarball)
 
   const changes: Edit = {
+    ...(body.access == null ? {} : { access: body.access }),
     ...(config?.build_on_push == null ? {} : { buildOnPush: config.build_on_push }),
     ...(config?.custom_url == null ? {} : { customUrl: config.custom_url }),
     ...(config?.resource_spec == null ? {} : { resourceSpec: config.resource_spec as Prisma.JsonObject }),
@@ -113,7 +115,9 @@ async function merge(
     { ...change, actor },
     secrets ? { ...changes, secretSetId: secrets.secretSetId } : changes,
   )
-  tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, deploymentId: deployment.id })
+  const hasNewAccess = changed.includes('access')
+  const message = hasNewAccess ? `Access changed from ${deployment.access} to ${body.access}.` : null
+  tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, message, deploymentId: deployment.id })
   // these changes make no revision; the holder applies them to the running one
   const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
   const next = holderConcerned ? notifyHolder(tx, edited) : edited

@@ -5,7 +5,7 @@ import { ForbiddenError, NotFoundError, rejectIfAny, UnauthenticatedError, type 
 import { optional, printableName, time, uuid } from '../parsing/fields.ts'
 import { parse, type RawInput, violationUnless } from '../parsing/parse.ts'
 import { shareListener } from '../repositories/locks.ts'
-import { actorOf, eventBy, requireRole } from '../transaction/access.ts'
+import { actorOf, eventBy, isRanked, requireRole } from '../transaction/access.ts'
 import { type ReadContext, type RequestContext, type Tx, transaction } from '../transaction/context.ts'
 import { writeVerb } from '../transaction/once.ts'
 import type { ActorRef } from '../values/event-types.ts'
@@ -99,7 +99,7 @@ export function keyViolations(key: Pick<KeyFields, 'role'> & Partial<KeyFields>)
     ...belongs('listener', 'listener_id'),
     ...belongs('agent', 'agent_id'),
     ...violationUnless(!bound || !key.organization_wide, 'organization_wide', message),
-    ...violationUnless(!(bound || key.role === 'builder') || !key.secrets_read, 'secrets_read', message),
+    ...violationUnless(!key.secrets_read || isRanked(key.role), 'secrets_read', message),
   ]
 }
 

@@ -58,6 +58,8 @@ export const RANKED_ROLES = ['viewer', 'deployer', 'admin'] as const satisfies R
 
 const rankOf = (role: Role) => (RANKED_ROLES as readonly Role[]).indexOf(role)
 
+export const isRanked = (role: Role): boolean => rankOf(role) >= 0
+
 /** Throws ForbiddenError. Call it first in every verb. */
 export function requireRole(ctx: HasActor, role: (typeof RANKED_ROLES)[number]): void {
   if (rankOf(ctx.actor.role) < rankOf(role)) {

@@ -10,4 +10,12 @@ export type {
   Tag,
   Workspace,
 } from '../../generated/prisma/client.ts'
-export { LogLevel, LogType, Plan, RevisionStatus, Source, StepOutcome } from '../../generated/prisma/enums.ts'
+export {
+  DeploymentAccess,
+  LogLevel,
+  LogType,
+  Plan,
+  RevisionStatus,
+  Source,
+  StepOutcome,
+} from '../../generated/prisma/enums.ts'

@@ -3,7 +3,7 @@
  * them.
  */
 import { z } from 'zod'
-import { DeploymentType, RevisionStatus, Source } from '../../generated/prisma/enums.ts'
+import { DeploymentAccess, DeploymentType, RevisionStatus, Source } from '../../generated/prisma/enums.ts'
 import {
   optional,
   printableName,
@@ -97,6 +97,10 @@ export const sourceRevisionConfig = z
   .meta({ id: 'SourceRevisionConfig' })
 export type SourceRevisionConfig = z.output<typeof sourceRevisionConfig>
 
+const access = optional(z.enum(DeploymentAccess).meta({ typeName: 'DeploymentAccess' }))
+const ACCESS_DESCRIPTION =
+  'The callers that the agent gets requests of: `workspace` (credentials of its workspace), `organization` (of any workspace of its organization) or `public` (everyone). A change makes no revision and takes effect within 5 seconds.'
+
 export const createBody = z
   .object({
     name: printableName,
@@ -105,6 +109,9 @@ export const createBody = z
     source_revision_config: sourceRevisionConfig,
     secrets: z.array(secret).max(1000),
     secret_references: optional(z.array(secretReference).max(1000)),
+    access: access.describe(
+      `${ACCESS_DESCRIPTION} Default: \`workspace\`; on Kubernetes \`public\`, the only choice there.`,
+    ),
   })
   .meta({ id: 'DeploymentCreate' })
 
@@ -117,6 +124,7 @@ export const updateBody = z
     source_revision_config: optional(sourceRevisionConfig),
     secrets: optional(z.array(secret).max(1000)),
     secret_references: optional(z.array(secretReference).max(1000)),
+    access: access.describe(`${ACCESS_DESCRIPTION} On Kubernetes it must be \`public\`.`),
   })
   .meta({ id: 'DeploymentUpdate' })
 export type UpdateBody = z.output<typeof updateBody>

@@ -37,6 +37,11 @@ function described<V extends string>(name: string, words: Readonly<Record<V, str
 
 export const DeploymentSource = enumOf('DeploymentSource', prisma.Source, 'The source of a deployment.')
 export const DeploymentType = enumOf('DeploymentType', prisma.DeploymentType, 'The size class of a git deployment.')
+export const DeploymentAccess = enumOf(
+  'DeploymentAccess',
+  prisma.DeploymentAccess,
+  'The callers of an agent: credentials of its workspace, credentials of any workspace of its organization, or everyone.',
+)
 enumOf('Autoscaler', AUTOSCALERS, 'What decides the number of replicas between minimum and maximum.')
 export const DeploymentStatus = enumOf(
   'DeploymentStatus',

@@ -26,7 +26,7 @@ import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../..
 import type { SecretReference as Reference } from '../../../domain/values/shapes.ts'
 import { builder } from '../builder/builder.ts'
 import { pageCost } from '../builder/cost.ts'
-import { DeploymentSource, DeploymentStatus, Reason, RevisionStatus } from '../builder/enums.ts'
+import { DeploymentAccess, DeploymentSource, DeploymentStatus, Reason, RevisionStatus } from '../builder/enums.ts'
 import { derived, derivedNow, lookup, membersOfRow, nestedList, nestedPage, VERSIONED } from '../builder/row-fields.ts'
 import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
 import { DeploymentChange } from './deployment-change.ts'
@@ -118,6 +118,10 @@ export const Deployment = builder.prismaObject('Deployment', {
         { secretReferences: true },
         ({ secretReferences }: Pick<DeploymentRow, 'secretReferences'>) => secretReferences as Reference[] | null,
       ),
+    }),
+    access: t.expose('access', {
+      type: DeploymentAccess,
+      description: 'The callers that the agent gets requests of.',
     }),
     status: t.field({
       type: DeploymentStatus,

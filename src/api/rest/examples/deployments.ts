@@ -37,6 +37,7 @@ const deployment = {
   source_revision_config: sourceRevisionConfig,
   secrets: [{ name: 'OPENAI_API_KEY', value: MASKED }],
   secret_references: null,
+  access: 'workspace',
   status: 'READY',
   serving: true,
   status_message: null,

@@ -10,7 +10,7 @@ import type { DeploymentView } from '../../../domain/deployments/read.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { presentSecrets } from '../../../domain/secrets/secret-set.ts'
 import { DEPLOYMENT_CHANGES, type DeploymentChange, lastChangeOf } from '../../../domain/values/deployment-change.ts'
-import { Source } from '../../../domain/values/row-types.ts'
+import { DeploymentAccess, Source } from '../../../domain/values/row-types.ts'
 import {
   DEPLOYMENT_STATUSES,
   type SecretReference,
@@ -65,6 +65,7 @@ export const deployment = responseSchema(
     source_revision_config: sourceRevisionConfig.describe('The configuration of the latest revision.'),
     secrets: z.array(secret).describe('Values are masked for callers who may not read secrets.'),
     secret_references: z.array(secretReference).nullable(),
+    access: z.enum(DeploymentAccess).describe('The callers that the agent gets requests of.'),
     status: z.enum(DEPLOYMENT_STATUSES),
     serving: z.boolean().describe('Whether the deployment serves requests now, according to the lease holder.'),
     status_message: z

@@ -21,7 +21,7 @@ export const list = remoteCommand({
   },
 })
 
-const ROLES = ['viewer', 'deployer', 'admin', 'listener', 'agent', 'builder'] as const
+const ROLES = ['viewer', 'deployer', 'admin', 'listener', 'agent', 'builder', 'caller'] as const
 
 export const create = remoteCommand({
   examples: [

@@ -39,6 +39,7 @@ const ROLES: { value: Role; label: string }[] = [
   { value: 'listener', label: 'listener: the work of one listener' },
   { value: 'agent', label: 'agent: the access tokens of one agent' },
   { value: 'builder', label: 'builder: builds images for the servers' },
+  { value: 'caller', label: 'caller: calls agents, and nothing else' },
 ]
 const DAYS = [
   { value: '7', label: 'in 7 days' },
@@ -72,7 +73,7 @@ export function KeyForm({ onMade, onClose }: KeyFormProps) {
   })
   const { name, owner, role, days, secretsRead, organizationWide, listenerId, agentId } = fields.values
   const isBound = role === 'listener' || role === 'agent'
-  const readsSecrets = !isBound && role !== 'builder' && role !== 'admin'
+  const readsSecrets = role === 'viewer' || role === 'deployer'
   const create = () =>
     write({
       input: {
