@@ -122,6 +122,7 @@ const VERBS = {
     args: { deployment_id: 'id' },
   },
   createUploadUrl: { shows: 'uploadUrl objectPath' },
+  createDeploymentLink: { shows: 'url expiresAt' },
   createPushToken: { shows: 'token registryUrl' },
   createListener: { shows: `listener { ${LISTENER} }` },
   updateListener: { shows: `listener { ${LISTENER} }` },

@@ -122,6 +122,7 @@ overBoth(app, (api) => {
         secret_references: null,
         status: 'AWAITING_DATABASE',
         serving: false,
+        access: 'workspace',
         restarted_at: null,
         restarting: false,
         status_message: 'Revision 1 is being prepared; nothing serves yet.',

@@ -139,11 +139,12 @@ const SHOWN_ONCE = /"key":"cpk_[^"]*"/
 /** Writes whose result is unique per call, and a read by POST. */
 const ANEW = [
   ...['createUploadUrl', 'createUploadUrlUnversioned', 'createPushToken', 'startInstallation', 'authenticate'],
-  ...['issueAccessToken', 'revealSecret', 'lookUpLogin'],
+  ...['issueAccessToken', 'revealSecret', 'lookUpLogin', 'createDeploymentLink'],
 ]
 const ANEW_MUTATIONS = [
   ...['createUploadUrl', 'createPushToken', 'startGitIntegration', 'authenticate', 'issueAccessToken'],
   'revealSecret',
+  'createDeploymentLink',
 ]
 
 test('every write is listed', () => {

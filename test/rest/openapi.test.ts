@@ -56,6 +56,7 @@ describe('The document', () => {
       'GET /v1/registry/token',
       'POST /v2/sessions',
       'GET /v2/sessions/methods',
+      'GET /.well-known/jwks.json',
       'POST /v2/logins',
       'GET /v2/logins/{login_id}',
       'GET /v2/builders/claims/{claim_id}/tarball',

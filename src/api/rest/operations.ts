@@ -7,6 +7,7 @@ import { builders } from './v2/builders.ts'
 import { claims } from './v2/claims.ts'
 import { connections } from './v2/connections.ts'
 import { deploymentChanges } from './v2/deployment-changes.ts'
+import { deploymentLinks } from './v2/deployment-links.ts'
 import { deployments } from './v2/deployments.ts'
 import { events } from './v2/events.ts'
 import { listeners } from './v2/listeners.ts'
@@ -26,6 +27,7 @@ export const operations: readonly Operation[] = [
   // first: its path looks like the path of a deployment
   ...deploymentChanges,
   ...deployments,
+  ...deploymentLinks,
   ...secrets,
   ...tags,
   ...revisions,

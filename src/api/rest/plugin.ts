@@ -11,6 +11,7 @@ import { documentation } from './document.ts'
 import { readBodies } from './framework/body.ts'
 import { errorHandler } from './framework/errors.ts'
 import { toRoute } from './framework/operation.ts'
+import { keySetRoute } from './key-set.ts'
 import { loginRoutes } from './login.ts'
 import { oidcRoutes } from './oidc-login.ts'
 import { operations } from './operations.ts'
@@ -49,6 +50,7 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   }
   builderTarball(fastify, authenticate)
   loginRoutes(fastify, core)
+  keySetRoute(fastify, core)
   signInRoutes(fastify, { signIn, oidcName: core.login?.name ?? null })
   await fastify.register(oidcRoutes, { core, cookieName: signIn.cookieName })
   if (core.tarballs.receive) await fastify.register(uploads, { core })

@@ -4,9 +4,10 @@ import { reseal, unseal } from '../crypto/encrypted-value.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
 import type { Db, ReadCore } from '../transaction/context.ts'
 
-/** Each table has an `id`. `condition`: selects rows whose value is still needed. */
+/** Each table has an `id`, by default a uuid. `condition`: selects rows whose value is still needed. */
 export const SEALED_COLUMNS = [
   { table: 'oauth_providers', column: 'client_secret', condition: 'client_secret IS NOT NULL' },
+  { table: 'signing_keys', column: 'private_key', condition: 'private_key IS NOT NULL', idType: 'text' },
   { table: 'oauth_tokens', column: 'sealed', condition: 'true' },
   { table: 'token_revocations', column: 'sealed', condition: 'true' },
   {
@@ -121,14 +122,13 @@ async function rewrapSets(db: Db, keyring: KeyRing, after: string) {
 }
 
 async function rewrapColumn(db: Db, keyring: KeyRing, place: SealedColumn, after: string) {
-  const [table, column, condition] = [place.table, place.column, place.condition].map(Prisma.raw) as [
-    Prisma.Sql,
-    Prisma.Sql,
-    Prisma.Sql,
-  ]
+  const [table, column, condition, idType] = [
+    ...[place.table, place.column, place.condition],
+    'idType' in place ? place.idType : 'uuid',
+  ].map((text) => Prisma.raw(text!)) as [Prisma.Sql, Prisma.Sql, Prisma.Sql, Prisma.Sql]
   const rows = await db.$queryRaw<{ id: string; text: string }[]>`
     SELECT id, ${column} AS text FROM ${table}
-    WHERE ${condition} AND split_part(${column}, '.', 1) <> ${keyring.currentId} AND id > ${after}::uuid ORDER BY id LIMIT ${BATCH_ROWS}`
+    WHERE ${condition} AND split_part(${column}, '.', 1) <> ${keyring.currentId} AND id > ${after}::${idType} ORDER BY id LIMIT ${BATCH_ROWS}`
   const changes = skipFailures(rows, ({ id, text }) => ({
     id,
     old: text,
@@ -136,7 +136,7 @@ async function rewrapColumn(db: Db, keyring: KeyRing, place: SealedColumn, after
   }))
   const done = await db.$executeRaw`
     UPDATE ${table} t SET ${column} = c.new
-    FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS c (id uuid, old text, new text)
+    FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS c (id ${idType}, old text, new text)
     WHERE t.id = c.id AND t.${column} = c.old`
   return { done, last: rows.at(-1)?.id ?? null }
 }

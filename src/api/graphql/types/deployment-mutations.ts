@@ -1,4 +1,5 @@
 /** Mutations of deployments, their revisions and secrets, upload URLs and push tokens. */
+import { createDeploymentLink, type DeploymentLink, linkInput } from '../../../domain/deployment-links.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
   type BulkResult,
@@ -74,11 +75,27 @@ const CreatePushTokenSuccess = builder.objectRef<PushToken>('CreatePushTokenSucc
   }),
 })
 
+const CreateDeploymentLinkSuccess = builder.objectRef<DeploymentLink>('CreateDeploymentLinkSuccess').implement({
+  description:
+    'The link needs no key. It ends at `expiresAt`, and before that with the key or session that created it.',
+  fields: (t) => ({
+    url: t.exposeString('url', {
+      description: 'Everyone who has the URL can use it until it ends. Of a public deployment it is the plain address.',
+    }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the link ends. Null: the deployment is public.',
+    }),
+  }),
+})
+
 const create = verbInput('CreateDeploymentInput', createInput)
 const update = verbInput('UpdateDeploymentInput', updateInput, 'version')
 const restart = verbInput('RestartDeploymentInput', restartInput, 'version')
 const remove = verbInput('DeleteDeploymentInput', deleteInput, 'version')
 const upload = verbInput('CreateUploadUrlInput', uploadUrlInput)
+const link = verbInput('CreateDeploymentLinkInput', linkInput)
 const push = verbInput('CreatePushTokenInput', pushTokenInput)
 const tag = verbInput('SetDeploymentTagsInput', setTagsInput, 'version')
 
@@ -122,6 +139,13 @@ builder.mutationFields((t) => ({
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: upload.type, required: true }) },
     resolve: (_root, { input }, ctx) => createUploadUrl(ctx, upload.raw(input)),
+  }),
+  createDeploymentLink: t.field({
+    type: CreateDeploymentLinkSuccess,
+    description: 'Creates a link that opens the agent in a browser. For viewers.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: link.type, required: true }) },
+    resolve: (_root, { input }, ctx) => createDeploymentLink(ctx, link.raw(input)),
   }),
   createPushToken: t.field({
     type: CreatePushTokenSuccess,

@@ -201,6 +201,23 @@ export const DEPLOYMENT_EXAMPLES = {
     upload_url: `https://pilothouse.example.com/v1/${OBJECT_PATH}?expires=1763632800&signature=5d41402abc4b2a76b9719d911017c592`,
     object_path: OBJECT_PATH,
   },
+  DeploymentLinkCreate: { expires_in: 3600, path: '/docs' },
+  DeploymentLink: {
+    url: 'https://support-agent.apps.example.com/docs?pilothouse_link=eyJhbGciOiJFZERTQSIs…',
+    expires_at: UPDATED,
+  },
+  KeySet: {
+    keys: [
+      {
+        kty: 'OKP',
+        crv: 'Ed25519',
+        use: 'sig',
+        alg: 'EdDSA',
+        kid: ID.key,
+        x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+      },
+    ],
+  },
   PushToken: { token: 'eyJhbGciOiJFUzI1NiIs…', registry_url: `registry.example.com/${ID.workspace}/${ID.deployment}` },
   Integration: { id: ID.integration, installation_id: '51234567', name: 'acme' },
   Repository: {

@@ -156,3 +156,11 @@ export const pushToken = responseSchema(
       .describe('Registry and repository. Push to `registry_url:tag` or `registry_url/name:tag`.'),
   },
 )
+
+export const deploymentLink = responseSchema(
+  { id: 'DeploymentLink' },
+  {
+    url: z.url().describe('Opens the agent without a key. Everyone who has the URL can use it until it ends.'),
+    expires_at: time.nullable().describe('When the link ends; null for a public deployment.'),
+  },
+)

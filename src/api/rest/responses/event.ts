@@ -35,7 +35,10 @@ export const event = responseSchema(
       .describe('The previous status of a status change. It is null for the first status.'),
     to: z.enum(RevisionStatus).nullable(),
     reason: reason.describe('The reason for the status, as a machine-readable code.'),
-    message: z.string().nullable().describe('The reason as a message for people. Of a changed access, the old and the new value.'),
+    message: z
+      .string()
+      .nullable()
+      .describe('The reason as a message for people. Of a changed access, the old and the new value.'),
     attempt: z.int().nullable().describe('The attempt of the revision.'),
     changed: z.array(z.string()).describe('The fields that an update changed, without their values.'),
     actor: actor
