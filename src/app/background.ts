@@ -24,6 +24,7 @@ import { type Config, ConfigError, engineEnvironment } from '../platform/config/
 import type { Database } from '../platform/postgres/client.ts'
 import { type Listening, listen } from '../platform/postgres/listen.ts'
 import { createAdmission } from './admission.ts'
+import { createDoorAccess } from './door-access.ts'
 import { createImageStore, pullCredentialsOf } from './image-store.ts'
 import { changeJobsOf, gitProviderJobsOf, jobsOf } from './jobs.ts'
 import { createSourceAccess } from './source-access.ts'
@@ -36,6 +37,9 @@ const REPORT_MS = 20_000
 
 /** interval of the check for agents whose deployments are gone */
 const ORPHAN_CHECK_SECONDS = 60
+
+/** interval in which the door learns of new and revoked keys */
+const DOOR_NEWS_SECONDS = 2
 
 /** time to release leases before agents are stopped */
 const RELEASE_MS = 2000
@@ -141,7 +145,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     })
     if (core.overload) core.admission = createAdmission(core.overload, () => started.underWay())
     if (core.admission) own.admission = core.admission
-    const looks = startJobs(log, local ? [agentsWithoutDeployment(own, local)] : [])
+    const looks = startJobs(log, local ? [agentsWithoutDeployment(own, local), newsForTheDoor(local)] : [], isOutage)
     return {
       local,
       async stop(ending: Ending) {
@@ -181,6 +185,12 @@ async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promi
   return (await createClusterRuntime(config, config.K8S_NAMESPACE ?? null, log, images, pullCredentials)).runtime
 }
 
+const newsForTheDoor = (runtime: ProcessRuntime): Job => ({
+  name: 'news for the door about who may call',
+  intervalSeconds: DOOR_NEWS_SECONDS,
+  round: () => runtime.tellDoor(),
+})
+
 /** Agents outlive servers, so a job stops those whose deployment is gone. */
 function agentsWithoutDeployment(core: ReadCore, runtime: ProcessRuntime): Job {
   return {
@@ -211,6 +221,7 @@ async function processRuntime(
       gitDirectory: config.GIT_DIRECTORY,
       outboundAllow: config.OUTBOUND_ALLOW,
       adminUrl,
+      access: createDoorAccess(core, config),
       apps: { port: config.APPS_PORT, url: config.APPS_URL, host: config.HOST },
       bounds: {
         requests: config.APP_REQUESTS,

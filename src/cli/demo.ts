@@ -70,7 +70,7 @@ async function showSteps(options: DemoOptions): Promise<string> {
 }
 
 /** `work`: a folder for the git working copy */
-async function runSteps({ config, url, say }: DemoOptions, client: Client, work: string): Promise<string> {
+async function runSteps({ config, url, key, say }: DemoOptions, client: Client, work: string): Promise<string> {
   say(strong(`A deployment from a git repository, on ${url}`))
   await removePrevious(client, say)
   const repository = path.join(config.GIT_DIRECTORY, 'demo', 'agent.git')
@@ -80,17 +80,17 @@ async function runSteps({ config, url, say }: DemoOptions, client: Client, work:
   const first = await deploy(client, pathToFileURL(repository).href)
   say(`${strong('\nCreated the deployment')} ${first.deploymentId} with one call. Its first revision:`)
   await follow(client, first, say)
-  say(`  ${await call(client, first.deploymentId)}`)
+  say(`  ${await call(client, key, first.deploymentId)}`)
 
   await commit(work, 'Hello from version 2')
   say(`${strong('\nPushed a change')} and repeated the call. The second revision:`)
   await follow(client, await deploy(client, pathToFileURL(repository).href), say)
-  say(`  ${await call(client, first.deploymentId)}`)
+  say(`  ${await call(client, key, first.deploymentId)}`)
 
   say(`${strong('\nRolled back')} by redeploying the first revision, without a build:`)
   await client.rollback(first)
   await follow(client, first, say)
-  say(`  ${await call(client, first.deploymentId)}`)
+  say(`  ${await call(client, key, first.deploymentId)}`)
   return first.deploymentId
 }
 
@@ -129,9 +129,10 @@ async function follow(client: Client, ids: RevisionIds, say: DemoOptions['say'])
     throw new CommandError(`The revision ended as ${last?.to}: ${last?.message ?? 'see its logs'}`)
 }
 
-async function call(client: Client, id: string): Promise<string> {
+async function call(client: Client, key: string, id: string): Promise<string> {
   const { url } = await client.find(id)
-  return `${dim(`GET ${url}/ →`)} ${(await (await fetch(agentUrl(url!))).text()).trim()}`
+  const answer = await fetch(agentUrl(url!), { headers: { 'x-api-key': key }, redirect: 'manual' })
+  return `${dim(`GET ${url}/ →`)} ${(await answer.text()).trim()}`
 }
 
 const strong = (text: string) => styleText('bold', text, { stream: process.stdout })

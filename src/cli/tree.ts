@@ -56,6 +56,15 @@ const SERVER_COMMANDS: Tree = {
       },
     },
   },
+  addresses: {
+    summary: 'give deployments that have a port an address with a name',
+    commands: {
+      name: {
+        summary: 'replace the port of a deployment, or of all, by a name',
+        load: async () => (await import('./server/addresses.ts')).name,
+      },
+    },
+  },
   workspaces: {
     summary: 'create and list workspaces',
     commands: {

@@ -10,6 +10,7 @@ export class Address {
   onListening: (port: number, problem: string | null) => void = () => undefined
   onServed: () => void = () => undefined
   readonly #listeners: Listeners
+  readonly #deployment: string
   readonly #proxy = new AppProxy(() => this.#served())
   #current: { tenant: Tenant; listener: Listener } | null = null
   #resume: (() => void) | null = null
@@ -17,13 +18,14 @@ export class Address {
   /** another door listens for it */
   #handedOver = false
 
-  constructor(listeners: Listeners) {
+  constructor(listeners: Listeners, deployment: string) {
     this.#listeners = listeners
+    this.#deployment = deployment
   }
 
   /** Has this place of the door before this one. Its requests wait until a keeper sends the state. */
-  static inherit(listeners: Listeners, place: Place): Address {
-    const address = new Address(listeners)
+  static inherit(listeners: Listeners, deployment: string, place: Place): Address {
+    const address = new Address(listeners, deployment)
     address.#resume = address.#proxy.pause()
     address.#move(place)
     return address
@@ -80,7 +82,7 @@ export class Address {
     this.#current = null
     if (place) {
       const onListening: Tenant['onListening'] = (port, problem) => this.onListening(port, problem)
-      const tenant: Tenant = { place, proxy: this.#proxy, onListening }
+      const tenant: Tenant = { deployment: this.#deployment, place, proxy: this.#proxy, onListening }
       this.#current = { tenant, listener: this.#listeners.add(tenant) }
     }
     if (before) this.#listeners.remove(before.listener, before.tenant)

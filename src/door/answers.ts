@@ -1,9 +1,12 @@
 /** The door's own answers. Their bodies have the format of API errors (docs/api-rules.md#errors). */
 import http from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { Verdict } from './guard.ts'
 
 const CODES = {
   400: 'MALFORMED_REQUEST',
+  401: 'UNAUTHENTICATED',
+  403: 'FORBIDDEN',
   404: 'NOT_FOUND',
   413: 'PAYLOAD_TOO_LARGE',
   429: 'RATE_LIMITED',
@@ -32,9 +35,21 @@ export function answer(
   response.end(JSON.stringify({ detail, code }))
 }
 
+/** Answers a request that the guard does not let in. */
+export function answerRefusal(response: http.ServerResponse, verdict: Exclude<Verdict, { allow: true }>): void {
+  if ('status' in verdict) answer(response, verdict.status, verdict.detail, verdict.headers)
+  else {
+    const { location, cookie } = verdict
+    response.writeHead(303, { location, 'cache-control': 'no-store', ...(cookie && { 'set-cookie': cookie }) }).end()
+  }
+}
+
 /** Answers a request to upgrade, and ends the connection. */
-export function refuse(socket: Duplex, status: Status, retryAfterSeconds = 2): void {
+export function refuse(socket: Duplex, status: Status, headers: Record<string, string> = {}): void {
   if (!socket.writable) return
-  const wait = status === 429 || CODES[status] === 'UNAVAILABLE' ? `retry-after: ${retryAfterSeconds}\r\n` : ''
-  socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nconnection: close\r\n${wait}\r\n`)
+  const wait = CODES[status] === 'UNAVAILABLE' ? { 'retry-after': '2' } : {}
+  const lines = Object.entries({ connection: 'close', ...wait, ...headers }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${lines.join('')}\r\n`)
 }

@@ -74,8 +74,8 @@ export class RequestBounds {
   }
 
   /** Answers a WebSocket that was not admitted. */
-  refuseUpgrade(socket: Duplex, { status, retryAfterSeconds }: Refusal): void {
-    this.#delay(socket, () => refuse(socket, status, retryAfterSeconds))
+  refuseUpgrade(socket: Duplex, refusal: Refusal): void {
+    this.#delay(socket, () => refuse(socket, refusal.status, retryAfter(refusal)))
   }
 
   /** A body of unknown length, up to the limit. Undefined: the request has no such body, or there is no limit. */

@@ -15,9 +15,13 @@ import {
   startNextDoor,
 } from '../dataplane/process/door/start-door.ts'
 import { type Lock, takeLock } from '../dataplane/process/processes/supervisor-locks.ts'
+import type { AccessNews } from '../domain/values/access-copy.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
+import { AccessStore } from './access-store.ts'
 import { Address } from './address.ts'
+import { CallerTokens } from './caller-tokens.ts'
+import { Guard } from './guard.ts'
 import { requestHealth } from './health.ts'
 import { Listeners } from './listeners.ts'
 
@@ -66,7 +70,9 @@ class Door {
   readonly #folder: string
   readonly #socket: string
   readonly #build = buildOf(process.argv[1]!)
-  readonly #listeners = new Listeners()
+  readonly #tokens: CallerTokens
+  readonly #access: AccessStore
+  readonly #listeners: Listeners
   readonly #clients = new Set<Client>()
   /** by deployment: addresses whose keeper has not connected yet */
   readonly #unclaimed = new Map<string, Address>()
@@ -79,13 +85,17 @@ class Door {
   constructor(folder: string) {
     this.#folder = folder
     this.#socket = path.join(folder, `${process.pid}`)
+    this.#tokens = new CallerTokens(folder)
+    const guard = new Guard(this.#tokens)
+    this.#access = new AccessStore(folder, guard)
+    this.#listeners = new Listeners(guard)
   }
 
   /** Accepts connections on the sockets of the door before this one. Requests wait for the keepers. */
   async inherit(inherited: InheritedAddress[]): Promise<void> {
     await this.#listeners.inherit(inherited)
     for (const { deployment, fd: _, fd6: __, ...place } of inherited)
-      this.#unclaimed.set(deployment, Address.inherit(this.#listeners, place))
+      this.#unclaimed.set(deployment, Address.inherit(this.#listeners, deployment, place))
     setTimeout(() => {
       for (const address of this.#unclaimed.values()) void address.close()
       this.#unclaimed.clear()
@@ -138,6 +148,7 @@ class Door {
       addressOf: (deployment) => this.#claim(deployment),
       replace: (program) => this.replace(program),
       figures: () => Object.fromEntries([...this.#clients].flatMap((client) => client.figures ?? [])),
+      takeAccess: (news) => ({ copyNeeded: !this.#access.take(news), callerKey: this.#tokens.jwk }),
     })
     this.#clients.add(client)
     clearTimeout(this.#unused)
@@ -149,7 +160,7 @@ class Door {
 
   /** The inherited address of a deployment, or a new one. */
   #claim(deployment: string): Address {
-    const address = this.#unclaimed.get(deployment) ?? new Address(this.#listeners)
+    const address = this.#unclaimed.get(deployment) ?? new Address(this.#listeners, deployment)
     this.#unclaimed.delete(deployment)
     return address
   }
@@ -188,6 +199,7 @@ class Door {
     child.stdout?.destroy()
     this.#lock?.release()
     this.#lock = null
+    this.#access.follow()
     const clients = [...this.#clients]
     const drained = clients.map((client) => client.handOver())
     // closes no connection, and keeps the file of the new socket
@@ -203,6 +215,7 @@ interface ClientOptions {
   addressOf(deployment: string): Address
   replace(program: DoorProgram): Promise<string | null>
   figures(): Record<string, Figures>
+  takeAccess(news: AccessNews): Pick<Extract<FromDoor, { say: 'answer' }>, 'copyNeeded' | 'callerKey'>
 }
 
 /** A connection of a keeper, or of a server. */
@@ -266,6 +279,8 @@ class Client {
       }
       case 'figures':
         return { figures: this.#options.figures() }
+      case 'access':
+        return this.#options.takeAccess(request.news)
       case 'apply':
         this.#address?.apply(request.state)
         return {}

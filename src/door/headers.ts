@@ -57,6 +57,8 @@ export function noteRemovedPrefix(request: IncomingMessage, prefix: string): voi
   request.headers['x-forwarded-prefix'] = prefix
 }
 
+export const isByPath = (request: IncomingMessage): boolean => byPath.has(request)
+
 /** Changes the answer before it is forwarded. An agent may clear its own data, but cookies belong to the whole host. */
 export function protectCookies({ headers }: IncomingMessage, request: IncomingMessage): void {
   if (byPath.has(request)) {

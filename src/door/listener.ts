@@ -7,10 +7,11 @@ import type { Bounds, Place } from '../dataplane/process/door/messages.ts'
 import { backoff, sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { upgradableMessages } from '../platform/http/upgradable.ts'
-import { answer, refuse } from './answers.ts'
+import { answer, answerRefusal, refuse } from './answers.ts'
 import { closeWhenFinished, closeWithSocket } from './endings.ts'
-import { noteRemovedPrefix } from './headers.ts'
-import type { AppProxy } from './proxy.ts'
+import type { Asked, Guard, Verdict } from './guard.ts'
+import { isByPath, noteRemovedPrefix } from './headers.ts'
+import { type AppProxy, NOTHING_SERVES } from './proxy.ts'
 import { hostOf, splitPath } from './route.ts'
 
 /** After its start, a door waits this long for the keeper of a name that it does not know. */
@@ -29,6 +30,8 @@ const IPV6_OF: Record<string, string> = { '127.0.0.1': '::1', '0.0.0.0': '::' }
 
 /** A deployment of this port. */
 export interface Tenant {
+  /** its id */
+  deployment: string
   place: Place
   proxy: AppProxy
   /** Called when the port was opened, and when that failed. `problem`: an error code; null: it is open. */
@@ -36,6 +39,7 @@ export interface Tenant {
 }
 
 export class Listener {
+  readonly #guard: Guard
   readonly #host: string
   readonly #port: number
   readonly #servers: http.Server[] = []
@@ -53,7 +57,8 @@ export class Listener {
   #isOpen = false
   #handedOver: Promise<void> | null = null
 
-  constructor({ host, port }: Pick<Place, 'host' | 'port'>) {
+  constructor({ host, port }: Pick<Place, 'host' | 'port'>, guard: Guard) {
+    this.#guard = guard
     this.#host = host
     this.#port = port
   }
@@ -178,40 +183,65 @@ export class Listener {
   }
 
   #serve(request: http.IncomingMessage, response: http.ServerResponse): void {
-    const tenant = this.#find(request)
-    if (tenant === 'invalid') answer(response, 400, INVALID_HOST)
-    else if (tenant) tenant.proxy.serve(request, response)
-    else if (request.url!.startsWith(KNOWN_HOST)) this.#answerKnown(request.url!, response)
-    else
-      void this.#arrives(request).then((late) => {
-        if (response.destroyed) return
-        if (late) late.proxy.serve(request, response)
-        else answer(response, 404, UNKNOWN)
-      })
+    const isQuestion = request.url!.startsWith(KNOWN_HOST) && this.#guard.isProxy(request)
+    this.#guard.removeForged(request)
+    const found = this.#find(request)
+    if (found === 'invalid') answer(response, 400, INVALID_HOST)
+    else if (!found && isQuestion) this.#answerKnown(request, response)
+    else if (!found && this.#mayArrive) void this.#arrives(request).then((late) => this.#admit(request, late, response))
+    else this.#admit(request, found, response)
+  }
+
+  /** Asks the guard, then forwards the request. `tenant`: null when no keeper has the address. */
+  #admit(request: http.IncomingMessage, tenant: Tenant | null, response: http.ServerResponse): void {
+    const asked = this.#asked(request, tenant)
+    withVerdict(this.#guard.check(request, asked), (verdict) => {
+      if (response.destroyed) return
+      if (!verdict.allow) answerRefusal(response, verdict)
+      else if (tenant) tenant.proxy.serve(request, response)
+      else if (asked) answer(response, 503, NOTHING_SERVES)
+      else answer(response, 404, UNKNOWN)
+    })
   }
 
   #upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): void {
-    const tenant = this.#find(request)
-    if (tenant === 'invalid') refuse(socket, 400)
-    else if (tenant) tenant.proxy.upgrade(request, socket, head)
-    else
-      void this.#arrives(request).then((late) => {
-        if (late) late.proxy.upgrade(request, socket, head)
-        else refuse(socket, 404)
+    this.#guard.removeForged(request)
+    const found = this.#find(request)
+    const admit = (tenant: Tenant | null) => {
+      const asked = this.#asked(request, tenant)
+      withVerdict(this.#guard.check(request, asked), (verdict) => {
+        if (!verdict.allow)
+          refuse(socket, 'status' in verdict ? verdict.status : 400, 'headers' in verdict ? verdict.headers : {})
+        else if (tenant) tenant.proxy.upgrade(request, socket, head)
+        else refuse(socket, asked ? 503 : 404)
       })
+    }
+    if (found === 'invalid') refuse(socket, 400)
+    else if (!found && this.#mayArrive) void this.#arrives(request).then(admit)
+    else admit(found)
+  }
+
+  #asked(request: http.IncomingMessage, tenant: Tenant | null): Asked | null {
+    const ownHost = tenant?.place.name !== undefined && !isByPath(request)
+    if (tenant) return { deployment: tenant.deployment, named: tenant.place.name !== undefined, ownHost }
+    return this.#guard.find(hostOf(request) ?? '', splitPath(request.url!)?.name ?? null)
+  }
+
+  get #mayArrive(): boolean {
+    return performance.now() < this.#arrivesUntil
   }
 
   /** Caddy asks this before it gets a certificate (`ask` of on_demand_tls). */
-  #answerKnown(url: string, response: http.ServerResponse): void {
-    const domain = new URL(url, 'http://door').searchParams.get('domain')?.toLowerCase() ?? ''
-    response.writeHead(this.#hosts.has(domain) ? 200 : 404).end()
+  #answerKnown(request: http.IncomingMessage, response: http.ServerResponse): void {
+    const domain = new URL(request.url!, 'http://door').searchParams.get('domain')?.toLowerCase() ?? ''
+    const isKnown = this.#hosts.has(domain) || this.#guard.find(domain, null) !== null
+    response.writeHead(isKnown ? 200 : 404).end()
   }
 
   /** Null: unknown. Removes the prefix from the path of a request by path. */
   #find(request: http.IncomingMessage): Tenant | null | 'invalid' {
     const [first] = this.#tenants
     if (first && first.place.name === undefined) return first
-    delete request.headers['x-forwarded-prefix']
     const host = hostOf(request)
     if (host === null) return 'invalid'
     const byHost = this.#hosts.get(host)
@@ -241,6 +271,12 @@ export class Listener {
       if (found !== null && found !== 'invalid') return found
     }
   }
+}
+
+/** Calls `decide` immediately when there is nothing to wait for. */
+function withVerdict(verdict: Verdict | Promise<Verdict>, decide: (verdict: Verdict) => void): void {
+  if (verdict instanceof Promise) void verdict.then(decide)
+  else decide(verdict)
 }
 
 const INVALID_HOST = 'The request must name one host, in its Host header.'

@@ -1,16 +1,22 @@
 /** The ports of a door, each open while a deployment uses it. */
 import type { InheritedAddress } from '../dataplane/process/door/start-door.ts'
+import type { Guard } from './guard.ts'
 import { Listener, type Tenant } from './listener.ts'
 
 export class Listeners {
   readonly #byPlace = new Map<string, Listener>()
+  readonly #guard: Guard
+
+  constructor(guard: Guard) {
+    this.#guard = guard
+  }
 
   /** Takes over the sockets of the door before this one. */
   async inherit(addresses: readonly InheritedAddress[]): Promise<void> {
     for (const { port, host, fd, fd6 } of addresses) {
       const key = keyOf({ port, host })
       if (this.#byPlace.has(key)) continue
-      const listener = new Listener({ port, host })
+      const listener = new Listener({ port, host }, this.#guard)
       this.#byPlace.set(key, listener)
       await listener.inherit(fd6 === undefined ? [fd] : [fd, fd6]).catch(() => void listener.open())
     }
@@ -20,7 +26,7 @@ export class Listeners {
   add(tenant: Tenant): Listener {
     const key = keyOf(tenant.place)
     const found = this.#byPlace.get(key)
-    const listener = found ?? new Listener(tenant.place)
+    const listener = found ?? new Listener(tenant.place, this.#guard)
     listener.add(tenant)
     if (!found) {
       this.#byPlace.set(key, listener)

@@ -21,7 +21,7 @@ import { addTraceIds } from './trace.ts'
 const MAX_PAUSE_MS = 10_000
 /** time for clients to read the end of their answers when the proxy closes */
 const CLOSE_MS = 1000
-const NOTHING_SERVES = 'Nothing is serving this deployment at the moment.'
+export const NOTHING_SERVES = 'Nothing is serving this deployment at the moment.'
 const NO_ANSWER = 'The agent did not answer: it may just have stopped. Its deploy log says why.'
 
 /**

@@ -189,7 +189,7 @@ describe('an invalid command exits with 2 and shows the correct usage', () => {
     [['sessions', 'list'], /^This command has moved. It is now `pilothouse server sessions list`\.$/m],
     [
       ['server', 'keys', 'create', '--role', 'root', '--name', 'x'],
-      /--role must be one of: viewer, deployer, admin, listener, agent, builder\./,
+      /--role must be one of: viewer, deployer, admin, listener, agent, builder, caller\./,
     ],
     [
       ['server', 'keys', 'create', '--role', 'viewer', '--name', ''],

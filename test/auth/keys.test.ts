@@ -68,7 +68,7 @@ describe('creating a key', () => {
         {
           loc: ['body', 'role'],
           type: 'enum',
-          msg: 'Must be one of: viewer, deployer, admin, listener, agent, builder.',
+          msg: 'Must be one of: viewer, deployer, admin, listener, agent, builder, caller.',
         },
         { loc: ['body', 'expires_at'], type: 'datetime_parsing' },
       ],

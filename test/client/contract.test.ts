@@ -76,6 +76,12 @@ function rollOut(line: string) {
     .then(async () => move(await app.context(app.keys.admin), revisionId, ROLLOUT))
 }
 
+/** Gives the deployment an address that answers: the server's own. */
+async function reachablePath(): Promise<string> {
+  await app.app.core.db.deployment.updateMany({ where: { name: 'agent' }, data: { url: app.url } })
+  return '/v2/me'
+}
+
 const ROLLOUT_MEMBERS = 'deployment_id name revision_id revision url log'
 const STARTED_MEMBERS = 'deployment_id name revision_id'
 const CHANGES = 'secrets.name secrets.change'
@@ -111,6 +117,8 @@ const ROWS: Row[] = [
   ['status agent', 'deployment revisions'],
   ['revisions agent', 'deployment_id active_revision_id revisions'],
   ['open agent', 'deployment_id name url'],
+  ['open agent --print', 'deployment_id name url'],
+  ['call agent', 'status headers body', { args: reachablePath }],
   ['wait agent', ROLLOUT_MEMBERS],
   ['logs agent', 'logs'],
   ['logs agent --type build --revision', 'logs', { args: () => latestRevisionOf('agent') }],

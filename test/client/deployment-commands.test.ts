@@ -1,11 +1,13 @@
-/** docs/client.md#commands: list, open, revisions, redeploy, interrupt, scale and delete. */
+/** docs/client.md#commands: list, open, call, revisions, redeploy, interrupt, scale and delete. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { useApp } from '../support/app.ts'
-import { gitDeployment } from '../support/factories.ts'
+import { gitDeployment, imageDeployment } from '../support/factories.ts'
+import { startHttp } from '../support/web-server.ts'
 import { command } from './support.ts'
 
 const app = useApp()
@@ -46,7 +48,7 @@ test('list shows the deployments, filtered by name and status, over several page
 })
 
 test('open prints the address, and opens the browser only on a terminal', async () => {
-  const { id, name } = await gitDeployment(app)
+  const { id, name } = await gitDeployment(app, { access: 'public' })
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-browser-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const [browser, opened] = [path.join(folder, 'browser'), path.join(folder, 'opened')]
@@ -60,6 +62,74 @@ test('open prints the address, and opens the browser only on a terminal', async 
   expect(existsSync(opened)).toBe(false)
   expect((await command(['open', id], withBrowser, undefined, yes)).code).toBe(0)
   await vi.waitFor(() => expect(readFileSync(opened, 'utf8')).toBe('https://agent.example.com\n'))
+  rmSync(opened)
+  expect((await command(['open', id, '--print'], withBrowser, undefined, yes)).code).toBe(0)
+  expect(existsSync(opened)).toBe(false)
+  await command(['deploy', name, '--access', 'workspace', '--no-wait'], env)
+  const { out } = await command(['open', name], viewer())
+  expect(out).toMatch(/^https:\/\/agent\.example\.com\/\?pilothouse_link=[\w-]+\.[\w-]+\.[\w-]+\n$/)
+})
+
+test('deploy --access alone changes the access, without a revision', async () => {
+  const { id, name, latest_revision_id } = await gitDeployment(app)
+  const { code } = await command(['deploy', name, '--access', 'organization', '--no-wait'], env)
+  expect(code).toBe(0)
+  expect((await app.rest('GET', `/v2/deployments/${id}`)).body).toMatchObject({
+    ...{ access: 'organization', latest_revision_id },
+  })
+  expect((await command(['deploy', name, '--access', 'all'], env)).code).toBe(2)
+})
+
+test('call sends the key and the request to the agent, prints what it answers, and fails from 400 on', async () => {
+  const { id, name } = await gitDeployment(app)
+  const asked: { url?: string; headers: object; method?: string; body: string }[] = []
+  const agent = await startHttp(async (request, response) => {
+    const { url, headers, method } = request
+    asked.push({ url: url!, headers, method: method!, body: await text(request) })
+    response
+      .writeHead(url === '/no' ? 404 : url === '/away' ? 302 : 200, { location: 'http://127.0.0.1:1/' })
+      .end('a\nb')
+  })
+  onTestFinished(agent.close)
+  const as = viewer()
+  const key = as.CONTROL_PLANE_API_KEY
+  expect(await command(['call', name, '/ok'], as)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('no address'),
+  })
+  await app.app.core.db.deployment.update({ where: { id }, data: { url: agent.origin } })
+  expect(await command(['call', name, '/ok?a=1', '-H', 'X-A: b'], as)).toMatchObject({ code: 0, out: 'a\nb\n' })
+  expect(asked.at(-1)).toMatchObject({ url: '/ok?a=1', method: 'GET', headers: { 'x-api-key': key, 'x-a': 'b' } })
+  await command(['call', name, '/', '-d', '{}'], as)
+  expect(asked.at(-1)).toMatchObject({ method: 'POST', body: '{}' })
+  const { value, code } = await json(['call', name, '/no', '-X', 'delete'], as)
+  expect([code, value]).toMatchObject([1, { status: 404, body: 'a\nb' }])
+  expect(asked.at(-1)!.method).toBe('DELETE')
+  // a redirect could lead the key elsewhere
+  expect((await json(['call', name, '/away'], as)).value).toMatchObject({ status: 302 })
+})
+
+test('call sends the key only to the agent, and only if the agent is closed', async () => {
+  const { id, name } = await gitDeployment(app, { access: 'public' })
+  const asked: (string | undefined)[] = []
+  const agent = await startHttp((request, response) => {
+    asked.push(request.headers['x-api-key'] as string | undefined)
+    response.end()
+  })
+  onTestFinished(agent.close)
+  const { db } = app.app.core
+  await db.deployment.update({ where: { id }, data: { url: agent.origin } })
+  expect((await command(['call', name, '/'], env)).code).toBe(0)
+  const image = await imageDeployment(app)
+  await db.deployment.update({ where: { id: image.id }, data: { customUrl: agent.origin } })
+  expect((await command(['call', image.name, '/'], env)).code).toBe(0)
+  expect(asked).toEqual([undefined, undefined])
+  await db.deployment.update({ where: { id }, data: { access: 'workspace', url: 'http://one.localhost:1' } })
+  for (const path of ['/../~two/', '/..', 'ok'])
+    expect(await command(['call', name, path], env)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('PATH must'),
+    })
 })
 
 test('revisions lists the newest first and marks the active one; redeploy rolls one out again', async () => {

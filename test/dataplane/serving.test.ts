@@ -294,7 +294,7 @@ test('deployments with names share a port, and follow when APPS_URL changes', as
   const restarted = createProcessRuntime({ ...place.options, apps })
   restarted.ensure(one, runOf(revision), memoryLog())
   expect(await eventually(() => answers(`http://agent-one.localhost:${port}`, 'one'))).toBe(true)
-  expect((await fetch(first)).status).toBe(404)
+  expect((await fetch(first)).status).toBe(401)
   await restarted.close({ endAgents: true })
 })
 

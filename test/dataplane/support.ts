@@ -9,6 +9,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { SourceAccess } from '../../src/dataplane/build/source-access.ts'
+import type { AccessSource } from '../../src/dataplane/process/door/access-push.ts'
 import type { OutputLog, ProcessRuntimeOptions } from '../../src/dataplane/process/machine/machine.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../../src/dataplane/process/runtime.ts'
 import { endAgents } from '../../src/dataplane/process/supervisor-client/end-agents.ts'
@@ -65,6 +66,7 @@ export async function openTestMachine(changes: Partial<ProcessRuntimeOptions> = 
     dataDir: path.join(root, 'data'),
     gitDirectory,
     adminUrl: database.url,
+    access: ALL_PUBLIC,
     apps: { port: 0, host: '127.0.0.1' },
     appHost: '127.0.0.1',
     appPorts: [low, low + 50],
@@ -193,7 +195,30 @@ export function runOf(revision: RevisionWork): Run {
   return { revision, spec, secretReferences: [], customUrl: null }
 }
 
+/** ids of the deployments that `claimOf` made */
+const claimed: string[] = []
+
+/** Everybody may call them. */
+const ALL_PUBLIC: AccessSource = {
+  async read() {
+    const about = { name: null, workspace: 'w', organization: 'o', access: 'public' } as const
+    const copy = { deployments: claimed.map((id) => ({ id, ...about })), keys: [], sessions: [], linkKeys: [] }
+    return { hash: String(claimed.length), copy }
+  },
+  settings: () => ({
+    issuer: 'http://us',
+    hosts: '{name}.localhost',
+    secure: false,
+    trustProxy: [],
+    offlineHours: 24,
+    jwt: null,
+  }),
+  saveCallerKey: async () => undefined,
+}
+
 export function claimOf(changes: Partial<LeasedClaim> = {}): LeasedClaim {
+  const id = changes.deployment?.id ?? randomUUID()
+  claimed.push(id)
   return {
     leaseValid: () => true,
     raiseToken: async () => {
@@ -208,7 +233,7 @@ export function claimOf(changes: Partial<LeasedClaim> = {}): LeasedClaim {
     keepArtifacts: [],
     leaseSeconds: 60,
     deployment: {
-      id: randomUUID(),
+      id,
       workspaceId: randomUUID(),
       name: 'agent',
       addressName: null,

@@ -128,7 +128,8 @@ describe('The GitHub action', () => {
       revision: deployment.active_revision_id,
     })
     expect(deployment.secrets).toEqual([{ name: 'OPENAI_API_KEY', value: 'a secret value' }])
-    expect(await (await fetch(ran.outputs.url!)).text()).toContain('Hello')
+    const headers = { 'x-api-key': app.keys.viewer }
+    expect(await (await fetch(ran.outputs.url!, { headers })).text()).toContain('Hello')
   })
 
   test('fails with the outcome of a revision that fails, and writes its reason into one comment on the pull request', async () => {
@@ -264,6 +265,7 @@ test('the example with curl waits for the revision, and fails when the build fai
         source_config: { integration_id: integrations[0].id, repo_url: repository.url },
         source_revision_config: { repo_ref: 'main', graph_config_path: config },
         secrets: [],
+        access: 'public',
       },
     })
   const deploy = async (name: string, config: string) => {

@@ -146,7 +146,15 @@ describe.skipIf(lacking)('The image', () => {
     await start('agents', [], { ...settingsOn(own), ...agents, PORT: String(port) })
     await untilUp('agents', port)
     const connection = { PILOTHOUSE_URL: `http://127.0.0.1:${port}`, CONTROL_PLANE_API_KEY: KEY }
-    const deploy = ['deploy', 'from-the-image', '--dir', path.join(ROOT, 'src/cli/demo-agent'), '--json']
+    const deploy = [
+      'deploy',
+      'from-the-image',
+      '--access',
+      'public',
+      '--dir',
+      path.join(ROOT, 'src/cli/demo-agent'),
+      '--json',
+    ]
     const { code, stdout, stderr } = await cli(deploy, connection)
     expect(code, stderr).toBe(0)
     const agent = await fetch(JSON.parse(stdout).url)

@@ -57,10 +57,11 @@ async function everyCombination(): Promise<DeploymentView[]> {
     reason: string | null = null,
   ) => {
     const [id, revisionId] = [randomUUID(), randomUUID()]
-    const own = { id, name: id, latestRevisionId: null, secretSetId: null, tracingProjectId: null, idle: false }
+    const own = { id, name: id, addressName: null, latestRevisionId: null, secretSetId: null, idle: false }
     deployments.push({
       ...(pattern as object as Prisma.DeploymentCreateManyInput),
       ...own,
+      tracingProjectId: null,
       ...(data.leaseExpiresAt ? { claimId: randomUUID(), leaseHolder: 'somebody' } : {}),
       ...data,
       secretReferences: Prisma.DbNull,

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Bounds } from '../../src/dataplane/process/door/messages.ts'
 import { Address } from '../../src/door/address.ts'
-import { Listeners } from '../../src/door/listeners.ts'
 import { freePort } from '../support/free-port.ts'
+import { openListeners } from './support.ts'
 
 const NONE: Bounds = {
   requests: null,
@@ -51,7 +51,7 @@ afterEach(async () => {
 
 /** Opens an address with these bounds, and resolves when it listens. */
 async function open(bounds: Partial<Bounds>): Promise<void> {
-  address = new Address(new Listeners())
+  address = new Address(openListeners('bounded'), 'bounded')
   const opened = new Promise<void>((resolve) => {
     address.onListening = () => resolve()
   })

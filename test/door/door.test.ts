@@ -11,11 +11,11 @@ import { DoorLink } from '../../src/dataplane/process/door/door-link.ts'
 import { startDoor, updateDoor } from '../../src/dataplane/process/door/start-door.ts'
 import { Address } from '../../src/door/address.ts'
 import { requestHealth } from '../../src/door/health.ts'
-import { Listeners } from '../../src/door/listeners.ts'
 import { alive } from '../dataplane/support.ts'
 import { doorPidIn, get, gone, newSupervisor, planOf, type Supervised, serve } from '../supervisor/support.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsRoot } from '../support/root.ts'
+import { openListeners } from './support.ts'
 
 const open: Supervised[] = []
 afterEach(async () => {
@@ -222,6 +222,43 @@ test('a newer door that ends while it starts leaves the older one in place for n
   expect(supervised.doorPid()).toBe(older)
 })
 
+test('a door that replaces another one, also after kill -9, knows who may call', async () => {
+  const { supervised, url } = await serving('agent')
+  const { config } = supervised
+  const server = (await connectToDoor(config.door.folder))!
+  const deployment = {
+    id: config.deploymentId,
+    name: null,
+    workspace: 'w',
+    organization: 'o',
+    access: 'workspace',
+  } as const
+  const copy = { deployments: [deployment], keys: [], sessions: [], linkKeys: [] }
+  const settings = {
+    issuer: 'http://us',
+    hosts: '{name}.localhost',
+    secure: false,
+    trustProxy: [],
+    offlineHours: 24,
+    jwt: null,
+  }
+  const news = { hash: 'one', settings }
+  const known = await server.request({ do: 'access', news })
+  expect(known).toMatchObject({ copyNeeded: true, callerKey: { kty: 'OKP' } })
+  expect(await server.request({ do: 'access', news: { ...news, copy } })).toMatchObject({ copyNeeded: false })
+  const status = () => fetch(url).then((response) => response.status, String)
+  expect(await status()).toBe(401)
+  await updateDoor(newerVersion(supervised))
+  expect(await status()).toBe(401)
+  const newer = supervised.doorPid()!
+  process.kill(newer, 'SIGKILL')
+  await gone(newer)
+  await expect.poll(status, { timeout: 10_000 }).toBe(401)
+  const again = (await connectToDoor(config.door.folder))!
+  expect(await again.request({ do: 'access', news })).toMatchObject({ copyNeeded: false, callerKey: known!.callerKey })
+  for (const connection of [server, again]) connection.close()
+})
+
 test('two servers that replace the door get the same newer one', async () => {
   const { supervised, url } = await serving('one')
   const newer = newerVersion(supervised)
@@ -303,8 +340,8 @@ test('a health check whose answer has no end is closed', async () => {
 })
 
 test('an address that is closed while it opens stays closed', async () => {
-  const listeners = new Listeners()
-  const [closed, other] = [new Address(listeners), new Address(listeners)]
+  const listeners = openListeners()
+  const [closed, other] = [new Address(listeners, 'one'), new Address(listeners, 'two')]
   const state = { address: { port: await freePort(), host: '127.0.0.1' }, upstream: null, held: false, ending: [] }
   closed.apply(state)
   closed.apply({ ...state, address: null })
@@ -355,7 +392,7 @@ test.skipIf(needsRoot('a separate account for the door'))(
     expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65534\t65534\t65534\t65534')
     expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/)
     const folder = fs.readdirSync(supervised.config.door.folder).sort()
-    expect(folder).toEqual([String(supervised.doorPid()), 'door.json', 'error.log', 'lock'].sort())
+    expect(folder).toEqual([String(supervised.doorPid()), 'caller-key.pem', 'door.json', 'error.log', 'lock'].sort())
   },
 )
 

@@ -4,10 +4,9 @@ import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import { Listeners } from '../../src/door/listeners.ts'
 import { AppProxy } from '../../src/door/proxy.ts'
 import { freePort } from '../support/free-port.ts'
-import { openPort } from './support.ts'
+import { openListeners, openPort } from './support.ts'
 
 /** Answers with its name and what it got. */
 async function startAgent(name: string) {
@@ -24,7 +23,7 @@ async function startAgent(name: string) {
   return { agent, proxy }
 }
 
-const listeners = new Listeners()
+const listeners = openListeners('one', 'two', 'late')
 let port: number
 const ended: (() => void)[] = []
 beforeAll(async () => {
@@ -67,17 +66,20 @@ test.for([
 })
 
 test.for([
-  ['an unknown host', 'GET / HTTP/1.1\r\nHost: three.localhost', 404],
-  ['a host that only begins like an agent’s', 'GET / HTTP/1.1\r\nHost: one.localhost.example.com', 404],
-  ['an unknown path', 'GET /~three/ HTTP/1.1\r\nHost: 127.0.0.1', 404],
-  ['a path that only begins like an agent’s', 'GET /~oneself HTTP/1.1\r\nHost: 127.0.0.1', 404],
-  ['no name at all', 'GET / HTTP/1.1\r\nHost: 127.0.0.1', 404],
+  ['an unknown host', 'GET / HTTP/1.1\r\nHost: three.localhost', 401],
+  ['a host that only begins like an agent’s', 'GET / HTTP/1.1\r\nHost: one.localhost.example.com', 401],
+  ['an unknown path', 'GET /~three/ HTTP/1.1\r\nHost: 127.0.0.1', 401],
+  ['a path that only begins like an agent’s', 'GET /~oneself HTTP/1.1\r\nHost: 127.0.0.1', 401],
+  ['no name at all', 'GET / HTTP/1.1\r\nHost: 127.0.0.1', 401],
   ['two hosts', 'GET / HTTP/1.1\r\nHost: one.localhost\r\nhost: two.localhost', 400],
   ['a host with a user', 'GET / HTTP/1.1\r\nHost: one.localhost@two.localhost', 400],
   ['a whole URL with a user', 'GET http://x@one.localhost/ HTTP/1.1\r\nHost: one.localhost', 400],
 ] as const)('%s leads to no agent', async ([, head, expected]) => {
   const [status, body] = await raw(head)
-  expect([status, JSON.parse(body).code]).toEqual([expected, expected === 404 ? 'NOT_FOUND' : 'MALFORMED_REQUEST'])
+  expect([status, JSON.parse(body).code]).toEqual([
+    expected,
+    expected === 401 ? 'UNAUTHENTICATED' : 'MALFORMED_REQUEST',
+  ])
 })
 
 test('an agent that is reached by its path learns the prefix, and gets and sets no cookies', async () => {
@@ -98,7 +100,7 @@ test('WebSockets reach the agent of their host or path, and no other', async () 
   expect(await first(`ws://two.localhost:${port}/x`)).toBe('two /x')
   expect(await first(`ws://127.0.0.1:${port}/~one/x`)).toBe('one /x')
   const [error] = await once(new WebSocket(`ws://three.localhost:${port}`), 'error')
-  expect(error.message).toContain('404')
+  expect(error.message).toContain('401')
 })
 
 test('a reverse proxy can ask whether a host is known', async () => {
@@ -112,13 +114,13 @@ test.skipIf(!(await hasIpv6()))('the port is open on both loopbacks', async () =
   expect((await raw('GET / HTTP/1.1\r\nHost: one.localhost', '::1'))[0]).toBe(200)
 })
 
-test('a deployment that comes later is served, and one that leaves is not found', async () => {
+test('a deployment that comes later is served, and one that leaves is unknown', async () => {
   const { agent, proxy } = await startAgent('late')
   const leave = await openPort({ port, host: '127.0.0.1', name: 'late', hosts: ['late.localhost'] }, proxy, listeners)
   const status = () => fetch(`http://late.localhost:${port}`).then((response) => response.status)
   expect(await status()).toBe(200)
   leave()
-  expect(await status()).toBe(404)
+  expect(await status()).toBe(401)
   expect((await fetch(`http://one.localhost:${port}`)).status).toBe(200)
   await proxy.close()
   agent.close()

@@ -1,14 +1,50 @@
 // Opens ports of a door without a keeper.
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { CallerTokens } from '../../src/door/caller-tokens.ts'
+import { Guard } from '../../src/door/guard.ts'
 import type { Tenant } from '../../src/door/listener.ts'
 import { Listeners } from '../../src/door/listeners.ts'
 
+/** A guard that knows of no rules. */
+export function newGuard(): { guard: Guard; tokens: CallerTokens } {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-guard-'))
+  const tokens = new CallerTokens(folder)
+  fs.rmSync(folder, { recursive: true })
+  return { guard: new Guard(tokens), tokens }
+}
+
+/** Ports of a door that lets everybody in to the deployments with these ids. */
+export function openListeners(...ids: string[]): Listeners {
+  const { guard } = newGuard()
+  const about = { name: null, workspace: 'w', organization: 'o', access: 'public' } as const
+  const copy = { deployments: ids.map((id) => ({ id, ...about })), keys: [], sessions: [], linkKeys: [] }
+  guard.set(copy, {
+    issuer: 'http://us',
+    hosts: '{name}',
+    secure: false,
+    trustProxy: ['127.0.0.0/8'],
+    offlineHours: 24,
+    jwt: null,
+  })
+  return new Listeners(guard)
+}
+
 /** Resolves with what closes the port, once it is open. */
-export async function openPort(place: Tenant['place'], proxy: Tenant['proxy'], listeners = new Listeners()) {
-  return new Promise<() => void>((resolve) => {
+export async function openPort(
+  place: Tenant['place'],
+  proxy: Tenant['proxy'],
+  listeners = openListeners(place.name ?? 'only'),
+): Promise<() => void> {
+  return new Promise((resolve) => {
     const tenant: Tenant = {
+      deployment: place.name ?? 'only',
       place,
       proxy,
-      onListening: (_port, problem) => problem === null && resolve(() => listeners.remove(listener, tenant)),
+      onListening(_port, problem) {
+        if (problem === null) resolve(() => listeners.remove(listener, tenant))
+      },
     }
     const listener = listeners.add(tenant)
   })

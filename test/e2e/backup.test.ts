@@ -83,6 +83,7 @@ class Installation {
       source: 'gitprovider',
       source_config: { integration_id: integration.id, repo_url: this.#repository.url },
       source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+      access: 'public',
       secrets: [{ name: 'GREETING_TOKEN', value: 'kept as it was' }],
     })
     this.deploymentId = deployment.id

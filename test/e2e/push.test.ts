@@ -44,6 +44,7 @@ test('a push is built at its exact commit, its agent answers, and the commit get
       },
       source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
       secrets: [],
+      access: 'public',
     },
   })
   expect(created.status, created.text).toBe(201)

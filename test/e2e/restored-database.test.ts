@@ -92,6 +92,7 @@ test('a server on an older database takes over agents that have obeyed newer tok
     source_config: { integration_id: integration.id, repo_url: repository.url },
     source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
     secrets: [],
+    access: 'public',
   })
   const follower = new Follower(() => [server!.url], KEY, id)
   await follower.until((event) => event.to === 'DEPLOYED')

@@ -52,6 +52,7 @@ const create = (name: string) =>
     source_config: {},
     source_revision_config: { graph_config_path: 'graph.json' },
     secrets: [],
+    access: 'public',
   })
 
 /** Uploads it, creates a revision of it, and waits for its end. */
@@ -96,7 +97,7 @@ test('the command line deploys a folder without graphs, with its own health path
   response.end(request.url)
 }).listen(process.env.PORT)`,
   )
-  const given = ['--dir', folder, '--secret', 'PILOTHOUSE_HEALTH_PATH', '--json']
+  const given = ['--access', 'public', '--dir', folder, '--secret', 'PILOTHOUSE_HEALTH_PATH', '--json']
   const ran = await command(['deploy', 'no-graphs', ...given], {
     PILOTHOUSE_URL: server.url,
     CONTROL_PLANE_API_KEY: KEY,

@@ -70,6 +70,7 @@ async function create(name: string) {
     },
     source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
     secrets: [],
+    access: 'public',
   })
 }
 

@@ -95,6 +95,7 @@ test('the next version takes agents over, the previous version does so again, an
     source_config: { integration_id: integration.id, repo_url: repository.url },
     source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
     secrets: [],
+    access: 'public',
   })
   const follower = new Follower(() => [server!.url], KEY, id)
   await follower.until((event) => event.to === 'DEPLOYED')

@@ -240,7 +240,9 @@ describe('on a database', () => {
       const made = await fetch(`${server.url}/v2/deployments`, {
         method: 'POST',
         headers: { 'x-api-key': key, 'content-type': 'application/json' },
-        body: JSON.stringify(gitBody({ integrationId }, { source_config: { repo_url: repository.url } })),
+        body: JSON.stringify(
+          gitBody({ integrationId }, { access: 'public', source_config: { repo_url: repository.url } }),
+        ),
       })
       const { id } = (await made.json()) as { id: string }
       const addressOf = async () => {

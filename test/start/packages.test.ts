@@ -134,7 +134,7 @@ test('the installed server runs on its own Postgres, and the command line deploy
   const env = { PILOTHOUSE_URL: server.url, CONTROL_PLANE_API_KEY: server.key! }
   const agent = at('agent')
   await cp(at('server/node_modules/pilothouse/src/cli/demo-agent'), agent, { recursive: true })
-  const deploy = ['deploy', 'installed', '--dir', agent, '--json']
+  const deploy = ['deploy', 'installed', '--access', 'public', '--dir', agent, '--json']
   const { code, stdout, stderr } = await runFile(at('remote/node_modules/.bin/pilothouse'), deploy, env, at('remote'))
     .ended
   expect(stderr).not.toContain('Error')

@@ -53,6 +53,11 @@ export const REMOTE_COMMANDS: Tree = {
     summary: 'open a deployment’s address in the browser',
     load: async () => (await import('./commands/deployments.ts')).open,
   },
+  call: {
+    heading: 'Deployments:',
+    summary: 'send a request to a deployment’s agent',
+    load: async () => (await import('./commands/call.ts')).call,
+  },
   revisions: {
     heading: 'Deployments:',
     summary: 'list a deployment’s revisions',

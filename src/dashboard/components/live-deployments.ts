@@ -27,6 +27,7 @@ export const liveDeploymentFragment = graphql(
         observedAt
       }
       url
+      access
       imageVersion
       version
       updatedAt

@@ -13,6 +13,7 @@ import { StepCalls } from '../runtimes/step-calls.ts'
 import { pruneAgentServers } from './artifacts/agent-servers.ts'
 import { pruneArtifacts } from './artifacts/artifacts.ts'
 import { runBuild } from './build-step.ts'
+import { AccessPush } from './door/access-push.ts'
 import type { Figures } from './door/messages.ts'
 import { readFigures, updateDoor } from './door/start-door.ts'
 import { createDatabase, dropDatabase } from './isolation/database.ts'
@@ -39,6 +40,8 @@ const MAX_TEARDOWN_DRAIN_SECONDS = 30
 export interface ProcessRuntime extends Runtime {
   /** Requests that the door counted, by deployment; null: no door runs. */
   requestFigures(): Promise<Record<string, Figures> | null>
+  /** Tells the door who may call which deployment. Throws when the database is unavailable. */
+  tellDoor(): Promise<void>
   /** Ends the agents of deployments that no longer exist. `findDeleted` returns their ids. */
   endOrphans(findDeleted: (deploymentIds: string[]) => Promise<string[]>): Promise<Ended[]>
 }
@@ -53,6 +56,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     .door()
     .then(updateDoor)
     .catch((error: Error) => options.warn?.(`The running door could not be replaced by this version: ${error.message}`))
+  const access = options.access ? new AccessPush(options.access) : null
+  const tellDoor = async () => access?.push((await machine.door()).folder)
   let ownHolder: string | null = null
 
   function supervisedOf(claim: LeasedClaim): SupervisedDeployment {
@@ -86,6 +91,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const supervised = supervisedOf(claim)
         onProgress({ reason: 'IN_PROGRESS', message: 'Opening the address of the deployment.' })
         const url = await supervised.open(claim, signal)
+        // a new deployment must not be unknown at its first request
+        await tellDoor()
         const until = Math.max(performance.now() + 1000, step.deadline - DEADLINE_MARGIN_MS)
         const reference = imageOf(revision)
         const image = isContainer(revision)
@@ -193,6 +200,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     releaseDeadHolders: (release) => releaseDeadWorkers(machine.layout.workers, release),
 
     requestFigures: async () => readFigures((await machine.door()).folder),
+    tellDoor,
     endOrphans: (findDeleted) => endOrphans(options.dataDir, options.supervisors.installation, findDeleted),
 
     async close({ endAgents: endsAgents } = { endAgents: false }) {
@@ -203,6 +211,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       // ends agents that this server did not hold, unless another server lives
       if (endsAgents && livingWorkers(machine.layout.workers, ownHolder).length === 0)
         await endAgents(options.dataDir, DRAIN_MS)
+      access?.close()
       machine.databaseLimits.close()
       machine.accounts.close()
       machine.reaper.close()

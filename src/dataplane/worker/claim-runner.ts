@@ -70,6 +70,9 @@ export class ClaimRunner {
   /** true during a hand-over: the step itself changes what runs */
   #handingOver = false
   #finish!: () => void
+  /** URL of the deployment in the last heartbeat, and in the last one that arrived */
+  #sentUrl: string | undefined
+  #toldUrl: string | undefined
 
   constructor(options: ClaimRunnerOptions) {
     const { claim, controlPlane, log } = options
@@ -114,6 +117,7 @@ export class ClaimRunner {
     const { runtime } = this.#options
     const health = runtime.health(this.claim.deployment.id)
     const url = runtime.url?.(this.claim.deployment.id)
+    this.#sentUrl = url
     const { claimId, token } = this.claim
     return {
       claimId,
@@ -123,13 +127,15 @@ export class ClaimRunner {
         progress: this.#progress && { ...this.#progress, message: storable(this.#progress.message) },
       }),
       ...(health && { health: { ...health, message: health.message && storable(health.message) } }),
-      ...(url && { url }),
+      ...(url && url !== this.#toldUrl && { url }),
     }
   }
 
   /** Extends the lease to `leaseSeconds` after `since` (performance.now()). */
   renewed(since: number, leaseSeconds: number): void {
-    if (!this.ended) this.#lease.renewed(since, leaseSeconds)
+    if (this.ended) return
+    this.#lease.renewed(since, leaseSeconds)
+    this.#toldUrl = this.#sentUrl
   }
 
   /** ms until this process gives up the lease. */

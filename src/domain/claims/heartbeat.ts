@@ -5,7 +5,7 @@ import { resultWithin } from '../../platform/async/time-limit.ts'
 import { databaseFailure } from '../errors/database-error.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from '../protocol/protocol.ts'
-import { leaseEnd, renewHeld } from '../repositories/deployment.ts'
+import { leaseEnd, renewHeld, setUrls } from '../repositories/deployment.ts'
 import { isHeld, type Scope, stepIsDue } from '../repositories/lease.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 import { progressOfRevisions } from '../revisions/progress.ts'
@@ -35,6 +35,8 @@ export async function heartbeat(
   enter?: () => (() => void) | null,
 ): Promise<HeartbeatAnswer[]> {
   const { leaseSeconds, waitSeconds = 0 } = request
+  // rare: a column of the change feed must not be in the UPDATE of each heartbeat
+  if (request.claims.some(({ url }) => url != null)) await storeUrls(core, scope, request)
   let renewed: Changed[] | null = await renewLeases(core, scope, request)
   const lost = renewed.filter((claim) => claim.lost).map(({ claimId }) => claimId)
   const wait = Math.min(waitSeconds, leaseSeconds / 2)
@@ -120,6 +122,14 @@ async function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest):
       AND a."claimId" NOT IN (SELECT claim_id FROM beside)`)
   core.announce?.()
   return changed
+}
+
+/** Stores URLs that have changed since the DEPLOY. */
+async function storeUrls(core: Core, scope: Scope, request: HeartbeatRequest): Promise<void> {
+  await core.renew(
+    Prisma.sql`WITH requested AS (${requestedSql(request)}) ${setUrls(heldClaimSql(scope))} RETURNING d.id`,
+  )
+  core.announce?.()
 }
 
 /** Like renewLeases() without a write, for waiting calls that look repeatedly. */

@@ -274,12 +274,15 @@ export const renewHeld = (seconds: number) => Prisma.sql`
   UPDATE deployments d
   SET lease_expires_at = ${leaseEnd(seconds)},
       idle = coalesce(a.idle, d.idle),
-      url = CASE WHEN d.url IS NOT NULL THEN coalesce(a.url, d.url) END,
-      custom_url = CASE WHEN d.source = 'external_container' THEN d.custom_url ELSE coalesce(a.url, d.custom_url) END,
       health = CASE WHEN a.health IS NULL OR a.health = 'null'::jsonb THEN d.health
                     WHEN d.health - 'observedAt' = ${REPORTED_HEALTH} THEN d.health
                     ELSE ${REPORTED_HEALTH} || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
   FROM requested a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
+
+/** The UPDATE that stores reported URLs of deployed revisions, for the claims of the CTE `requested` that `held` selects. */
+export const setUrls = (held: Prisma.Sql) => Prisma.sql`
+  UPDATE deployments d SET url = a.url, custom_url = CASE WHEN d.source = 'external_container' THEN d.custom_url ELSE a.url END
+  FROM requested a WHERE ${held} AND d.url <> a.url`
 
 /** The UPDATE without RETURNING that raises the fencing token of a held claim above `seen`. */
 export const raiseHeld = (scope: Scope, claim: HeldClaim, seen: string) => Prisma.sql`

@@ -93,6 +93,7 @@ export const SETTINGS = {
   RUNTIME: [z.enum(['process', 'kubernetes', 'none'], { error: 'must be process, kubernetes or none' }).optional()],
   APPS_PORT: [integer(0, 65_535), '8081'],
   APPS_URL: [appsUrl.optional()],
+  APPS_OFFLINE_HOURS: [integer(1, 8760), '24'],
   APP_HOST: [host, '127.0.0.1'],
   APP_PORTS: [portRange, '3100-3999'],
   APP_USER: [text.optional()],

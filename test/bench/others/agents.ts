@@ -93,6 +93,7 @@ export async function agentAttacks(): Promise<void> {
         source_config: { repo_url: repository.url, integration_id: data.gitIntegrations[0].id },
         source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
         secrets: [],
+        access: 'public',
       })
       return until(`${name} is deployed`, 180_000, async () => {
         const { latest_revision_id } = await call('GET', `/v2/deployments/${id}`)

@@ -140,6 +140,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
         source: 'gitprovider',
         source_config: { integration_id: integration.id, repo_url: repository.url, install_command: 'true' },
         source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+        access: 'public',
         secrets: [{ name: 'START_DELAY_MS', value: String(startDelayMs) }],
       })
       repositories.set(id, repository)

@@ -41,20 +41,20 @@ Exit codes: 0 done, 1 failed, 2 invalid arguments or the server refuses a value,
   },
 })
 
-function readData(data: string): string {
+export function readData(data: string): string {
   const file = data === '-' ? '-' : data.startsWith('@') ? data.slice(1) : null
   return file === null ? data : readInput(file)
 }
 
 /** Throws UsageError. The message has no value, because it may be a credential. */
-function headersOf(lines: string[]): Record<string, string> {
+export function headersOf(lines: string[]): Record<string, string> {
   const pairs = lines.map((line) => /^([\w-]+): *(.*)$/.exec(line))
   if (pairs.includes(null)) throw new UsageError('--header must be NAME: VALUE.')
   return Object.fromEntries(pairs.map((pair) => [pair![1]!, pair![2]!]))
 }
 
 /** Other text, such as metrics, is a JSON string. */
-function parsed(text: string): unknown {
+export function parsed(text: string): unknown {
   if (text === '') return null
   try {
     return JSON.parse(text)

@@ -1,8 +1,16 @@
 /** `deploy`: creates or updates a deployment from git, an image or a local folder, and waits for the outcome. */
+import { Option } from '@commander-js/extra-typings'
 import type { DeployBody, Deployment, DeployResult } from '../../../client/index.ts'
 import { UsageError } from '../../terminal/command.ts'
 import { pack, type Tarball } from '../deploy/pack.ts'
-import { addSourceOptions, createBody, PROJECT_FILE, type SourceOptions, updateBody } from '../deploy/request.ts'
+import {
+  ACCESSES,
+  addSourceOptions,
+  createBody,
+  PROJECT_FILE,
+  type SourceOptions,
+  updateBody,
+} from '../deploy/request.ts'
 import {
   describeChanges,
   readSecrets,
@@ -34,6 +42,12 @@ export const deploy = remoteCommand({
         .option('--secrets-file <file>', 'set secrets from lines NAME=value; - is stdin')
         .option('--unset-secret <name>', 'remove a secret; repeatable', repeatable)
         .option('-y, --yes', 'on a terminal, don’t ask before secrets change')
+        .optionsGroup('Access:')
+        .addOption(
+          new Option('--access <who>', 'who may call the agent; a new deployment is for its workspace').choices(
+            ACCESSES,
+          ),
+        )
         .optionsGroup('Rollout:')
         .option(
           '--idempotency-key <key>',
@@ -92,7 +106,7 @@ async function send(call: RemoteCall, name: string, options: Plan): Promise<Sent
       call.say(`${name}: secrets\n${text}`)
       if (existing && call.interactive) await call.confirm('Deploy with these secrets?', options.yes)
     }
-    return { ...source, secrets: secretsBody(secrets, values) }
+    return { ...source, access: options.access, secrets: secretsBody(secrets, values) }
   }
   if (options.dir === undefined)
     return { ...(await client.deploy({ name, body, idempotencyKey: options.idempotencyKey })), secrets }

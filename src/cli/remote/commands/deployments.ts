@@ -1,6 +1,6 @@
 /** A deployment as it is: `list`, `status`, `revisions`, `open`, and its end, `delete`. */
 import { Option } from '@commander-js/extra-typings'
-import type { Revision } from '../../../client/index.ts'
+import type { Client, Revision } from '../../../client/index.ts'
 import { openBrowser } from '../../terminal/browser.ts'
 import { CommandError, formatTable } from '../../terminal/command.ts'
 import { remoteCommand } from '../frame/call.ts'
@@ -96,17 +96,26 @@ function sourceOf({ source_revision_config: { image_uri, repo_ref, repo_commit_s
 }
 
 export const open = remoteCommand({
-  examples: ['open my-agent', 'curl "$(pilothouse open my-agent)/ok"'],
-  details: `Prints the address. On a terminal it also opens the browser: that of BROWSER, otherwise of the desktop.
+  examples: ['open my-agent', 'open my-agent --print'],
+  details: `Prints the address; unless the deployment is public, as a signed link that ends in an hour. On a terminal it also opens
+the browser: that of BROWSER, otherwise of the desktop.
 Exit codes: 0 done, 1 the deployment has no address, 2 invalid arguments, 3 invalid credential, 7 server unreachable.`,
-  define: (command) => command.argument('<deployment>', 'by name or id'),
-  async work({ client, env, interactive, json }, [nameOrId]) {
-    const { id, name, url, why_not_live } = await client.find(nameOrId)
-    if (url === null) throw new CommandError(`${name} has no address. ${why_not_live ?? ''}`.trim())
-    if (interactive && !json) openBrowser(url, env)
+  define: (command) =>
+    command.argument('<deployment>', 'by name or id').option('--print', 'only print the address', false),
+  async work({ client, env, interactive, json }, [nameOrId], { print }) {
+    const { id, name, why_not_live, access, ...deployment } = await client.find(nameOrId)
+    if (deployment.url === null) throw new CommandError(`${name} has no address. ${why_not_live ?? ''}`.trim())
+    const url = access === 'public' ? deployment.url : await linkTo(client, id)
+    if (interactive && !json && !print) openBrowser(url, env)
     return { outcome: 'done', json: { deployment_id: id, name, url }, text: url }
   },
 })
+
+async function linkTo({ api }: Client, deployment_id: string): Promise<string> {
+  const params = { path: { deployment_id } }
+  const { data } = await api.POST('/v2/deployments/{deployment_id}/links', { params, body: {} })
+  return data!.url
+}
 
 export const remove = remoteCommand({
   examples: ['delete my-agent', 'delete my-agent --yes'],

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import { parseDocument, stringify } from 'yaml'
 import { z } from 'zod'
 import { UsageError } from '../../terminal/command.ts'
-import { PROJECT_FILE, type SourceOptions } from './request.ts'
+import { ACCESSES, PROJECT_FILE, type SourceOptions } from './request.ts'
 
 const text = z.string().min(1)
 const amount = z.number().positive()
@@ -39,6 +39,8 @@ const project = z.strictObject({
     })
     .partial()
     .optional(),
+  /** who may call the agent */
+  access: z.enum(ACCESSES).optional(),
   /** names; the values come from the environment */
   secrets: z
     .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'must be the name of an environment variable' }))
@@ -89,9 +91,9 @@ export function writeProject(header: string, project: Project, force: boolean): 
 }
 
 /** The file's members as options of `deploy`. Options for another kind of source replace the file's source. */
-export function projectOptions({ source, resources }: Project, options: SourceOptions): SourceOptions {
+export function projectOptions({ source, resources, access }: Project, options: SourceOptions): SourceOptions {
   const { build_on_push, ...rest } = source
   const kinds = ['repo', 'image', 'dir'] as const
   const replaced = kinds.some((kind) => options[kind] !== undefined && source[kind] === undefined)
-  return { ...(replaced ? {} : { ...rest, buildOnPush: build_on_push }), resources, ...options }
+  return { ...(replaced ? {} : { ...rest, buildOnPush: build_on_push }), resources, access, ...options }
 }

@@ -17,6 +17,7 @@ export type SourceOptions = {
   listener?: string
   namespace?: string
   dir?: string
+  access?: DeploymentAccess
   /** only from the project file */
   resources?: components['schemas']['ResourceSpecInput']
 }
@@ -44,6 +45,9 @@ export const addSourceOptions = <A extends unknown[], O extends OptionValues>(co
     ) as Command<A, O & SourceOptions>
 
 type DeploymentType = components['schemas']['SourceConfigInput']['deployment_type']
+type DeploymentAccess = Deployment['access']
+export const ACCESSES = ['workspace', 'organization', 'public'] as const satisfies DeploymentAccess[]
+
 /** Contains only the given options. Without any, sends the stored ref, which builds its newest commit. */
 export function updateBody(
   options: SourceOptions,
@@ -52,9 +56,12 @@ export function updateBody(
 ): DeployBody {
   const { repo, integration, ref, config, image, listener, namespace, type, dir, resources } = options
   const onlyName =
-    !changesSecrets && [repo, ref, config, image, dir, options.buildOnPush].every((value) => value === undefined)
+    !changesSecrets &&
+    [repo, ref, config, image, dir, options.buildOnPush, options.access].every((value) => value === undefined)
   if (onlyName && source !== 'gitprovider')
-    throw new UsageError(`No change is given. Pass --image, --dir or secrets (the deployment's source is ${source}).`)
+    throw new UsageError(
+      `No change is given. Pass --image, --dir, --access or secrets (the deployment's source is ${source}).`,
+    )
   const repo_ref = ref ?? (onlyName || repo !== undefined ? source_revision_config.repo_ref : undefined)
   return {
     source_config: {

@@ -13,7 +13,7 @@ import classes from './overview.module.css'
 
 export function Overview({ deployment }: { deployment: ShownDeployment }) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const { id, url, health, serving, activeRevision: active, imageVersion, listener } = deployment
+  const { id, url, access, health, serving, activeRevision: active, imageVersion, listener } = deployment
   return (
     <dl className={classes.facts}>
       <Fact name="URL" wide>
@@ -24,6 +24,9 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
               <IconExternalLink size={14} aria-label="opens in a new tab" />
             </Anchor>
             <Copy text={url} what="the URL" />
+            <Text span size="xs" c="dimmed">
+              {ACCESS_TEXTS[access]}
+            </Text>
           </Group>
         ) : (
           <Text size="sm" c="dimmed">
@@ -84,6 +87,12 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
       )}
     </dl>
   )
+}
+
+const ACCESS_TEXTS = {
+  workspace: 'for this workspace',
+  organization: 'for the organization',
+  public: 'public: everyone can call it',
 }
 
 function Fact({ name, wide, children }: { name: string; wide?: boolean; children: ReactNode }) {

@@ -10,6 +10,7 @@ const settingsFragment = graphql(
       tenantId
       name
       source
+      access
       version
       status
       imageVersion

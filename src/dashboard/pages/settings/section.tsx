@@ -35,6 +35,7 @@ const SECTIONS = [
   ['secrets', 'Secrets'],
   ['references', 'References'],
   ['resources', 'Resources'],
+  ['access', 'Access'],
   ['tags', 'Tags'],
   ['general', 'General'],
 ] as const

@@ -8,6 +8,7 @@ import { ActorName } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
 import { NotFound, Page, QueryView } from '../../components/page.tsx'
 import { TimeAgo } from '../../components/time.tsx'
+import { AccessSection } from './access-section.tsx'
 import { editsSubscription, type LastEdit, type Settings, settingsQuery } from './documents.ts'
 import { eventFieldLabel } from './fields.ts'
 import { ResourcesSection } from './resources-section.tsx'
@@ -72,6 +73,7 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
           <SecretsSection />
           {settings.source === 'external_container' && <ReferencesSection />}
           <ResourcesSection />
+          <AccessSection />
           <TagsSection />
           <GeneralSection />
           <SaveBar />

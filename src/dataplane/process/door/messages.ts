@@ -2,6 +2,8 @@
  * Messages between the door and its clients, which are keepers and servers: one JSON object per line, over a Unix socket. The first
  * line of a client is `hello`.
  */
+import type { JsonWebKey } from 'node:crypto'
+import type { AccessNews } from '../../../domain/values/access-copy.ts'
 
 /** Where an agent listens, and which start of it that is. */
 export interface Upstream {
@@ -94,6 +96,8 @@ export type DoorRequest =
   | { do: 'idle'; upstream: string }
   /** Asks for the figures of all deployments. Doors of earlier versions answer without them. */
   | { do: 'figures' }
+  /** Says who may call which deployment. The answer has `copyNeeded` and `callerKey`. */
+  | { do: 'access'; news: AccessNews }
   /** Ends all requests in flight to the deployment. */
   | { do: 'close' }
   /** Starts this program, which takes over all addresses. Answered when it listens. */
@@ -110,6 +114,10 @@ export type FromDoor =
       pid?: number
       problem?: string
       figures?: Record<string, Figures>
+      /** the door does not have the copy with this hash */
+      copyNeeded?: boolean
+      /** public key of the tokens that agents get */
+      callerKey?: JsonWebKey & { kid: string }
     }
   /** `problem`: an error code like EADDRINUSE (attempts continue); null: it listens */
   | { say: 'listening'; port: number; problem: string | null }

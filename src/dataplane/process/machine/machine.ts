@@ -9,6 +9,7 @@ import type { SuppliedServers } from '../../build/plan/plan-build.ts'
 import type { SourceAccess } from '../../build/source-access.ts'
 import { createImageBuilder, type ImageBuilder } from '../../builder/image-builder.ts'
 import { type ImageStore, NO_REGISTRY } from '../../builder/image-store.ts'
+import type { AccessSource } from '../door/access-push.ts'
 import type { Bounds, DoorProgram, Place } from '../door/messages.ts'
 import { Containers } from '../engine/containers.ts'
 import { type Accounts, createAccounts } from '../isolation/accounts.ts'
@@ -31,6 +32,8 @@ export interface ProcessRuntimeOptions {
   /** private addresses that git may connect to in a build; default: none */
   outboundAllow?: readonly string[]
   adminUrl: string
+  /** who may call which deployment; absent: the door lets everybody in */
+  access?: AccessSource
   /** the door's port for all deployments, which 0 chooses; the pattern of their addresses; the address or name to listen on */
   apps: { port: number; url?: string | undefined; host: string }
   /** limits of a deployment's requests at the door; default: none */

@@ -64,11 +64,12 @@ export async function choosePort({ folder }: PortRange): Promise<number> {
   return Number(fs.readFileSync(file, 'utf8'))
 }
 
-export function releasePort(ports: PortRange, deploymentId: string): void {
+export function releasePort(ports: Pick<PortRange, 'folder'>, deploymentId: string): void {
   for (const port of portsOf(ports, deploymentId)) fs.rmSync(path.join(ports.folder, String(port)), { force: true })
 }
 
-function portsOf({ folder }: PortRange, deploymentId: string): number[] {
+function portsOf({ folder }: Pick<PortRange, 'folder'>, deploymentId: string): number[] {
+  if (!fs.existsSync(folder)) return []
   const belongs = (name: string) => {
     try {
       return /^\d+$/.test(name) && fs.readFileSync(path.join(folder, name), 'utf8') === deploymentId

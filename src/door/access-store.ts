@@ -1,0 +1,73 @@
+/** Keeps the guard's copy in the door's folder, for the next door. */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { AccessCopy, AccessNews, GuardSettings } from '../domain/values/access-copy.ts'
+import type { Guard } from './guard.ts'
+
+/** Between two updates of the file's time, which says when a server last confirmed the copy. */
+const TOUCH_MS = 60_000
+
+/** interval in which a door that was replaced looks at the file */
+const FOLLOW_MS = 1000
+
+interface Kept {
+  hash: string
+  settings: GuardSettings
+  copy: AccessCopy
+}
+
+export class AccessStore {
+  readonly #file: string
+  readonly #guard: Guard
+  #kept: Kept | null = null
+  #touchedAt = 0
+
+  constructor(folder: string, guard: Guard) {
+    this.#file = path.join(folder, 'access.json')
+    this.#guard = guard
+    this.#load()
+  }
+
+  /** Reads again what the door that took over got: clients may use open connections to this one for long. */
+  follow(): void {
+    fs.watchFile(this.#file, { interval: FOLLOW_MS, persistent: false }, () => this.#load())
+  }
+
+  #load(): void {
+    try {
+      this.#kept = JSON.parse(fs.readFileSync(this.#file, 'utf8')) as Kept
+      const { copy, settings } = this.#kept
+      this.#guard.set(copy, settings, fs.statSync(this.#file).mtimeMs)
+    } catch {
+      // no server has sent one
+    }
+  }
+
+  /** False: the copy is needed. */
+  take({ hash, settings, copy }: AccessNews): boolean {
+    if (!copy && this.#kept?.hash !== hash) return false
+    if (!copy) this.#confirm()
+    else this.#keep({ hash, settings, copy })
+    return true
+  }
+
+  #keep(kept: Kept): void {
+    this.#guard.set(kept.copy, kept.settings)
+    this.#kept = kept
+    const draft = `${this.#file}.${process.pid}`
+    try {
+      fs.writeFileSync(draft, JSON.stringify(kept), { mode: 0o600 })
+      fs.renameSync(draft, this.#file)
+      this.#touchedAt = Date.now()
+    } catch {
+      // the disk is full: the next change tries again
+    }
+  }
+
+  #confirm(): void {
+    this.#guard.confirm()
+    if (Date.now() - this.#touchedAt < TOUCH_MS) return
+    this.#touchedAt = Date.now()
+    fs.utimes(this.#file, new Date(), new Date(), () => undefined)
+  }
+}

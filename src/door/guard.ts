@@ -1,0 +1,311 @@
+/**
+ * Decides who may call a deployment, from the copy that a server sent (docs/deployments.md#access). Removes the control plane's
+ * credentials from requests, and gives the agent a token that names the caller.
+ */
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import type { AccessCopy, CallerKey, GuardedDeployment, GuardSettings } from '../domain/values/access-copy.ts'
+import { matcher } from '../platform/http/client-address.ts'
+import type { Caller, CallerTokens } from './caller-tokens.ts'
+
+/** What happens to a request. */
+export type Verdict =
+  | { allow: true }
+  | { allow: false; status: 401 | 403 | 503; detail: string; headers?: Record<string, string> }
+  /** to the same URL without the link's token, which the cookie has from now on */
+  | { allow: false; location: string; cookie: string }
+
+/** The deployment that a request is for. */
+export interface Asked {
+  deployment: string
+  /** it shares the port with others */
+  named: boolean
+  /** reached by a host name that no other deployment has, so its cookies are the deployment's own */
+  ownHost: boolean
+}
+
+/** as in API answers (RFC 9110, 11.6.1) */
+const CHALLENGE = 'Bearer realm="pilothouse"'
+const ALLOWED: Verdict = { allow: true }
+const UNAUTHENTICATED: Verdict = {
+  allow: false,
+  status: 401,
+  detail: 'Send an API key of the deployment’s workspace in the X-Api-Key header, or open a signed link.',
+  headers: { 'www-authenticate': CHALLENGE },
+}
+const FORBIDDEN: Verdict = { allow: false, status: 403, detail: 'The credential is not valid for this deployment.' }
+const OFFLINE: Verdict = {
+  allow: false,
+  status: 503,
+  detail: 'The door has heard from no server for APPS_OFFLINE_HOURS, so it can’t check credentials.',
+}
+const UNPREPARED: Verdict = {
+  allow: false,
+  status: 503,
+  detail: 'No server has told the door yet who may call this deployment.',
+}
+/** query parameter, and end of the cookie's name */
+const LINK = 'pilothouse_link'
+const HOUR_MS = 3_600_000
+/** of keys that the server made (domain/keys/key.ts) */
+const KEY_PREFIX = 'cpk_'
+/** Public-key signatures only, as in the API (api/auth/jwt.ts). */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+const JWT_ROLES = ['viewer', 'deployer', 'admin']
+/** A JWT that was verified is not verified again for this time. */
+const VERIFIED_MS = 60_000
+const MAX_VERIFIED = 1000
+
+/** A valid credential: who calls, and what it is valid for. */
+interface Credential extends Caller {
+  organization: string
+  workspace: string | null
+  /** the only deployment that a link is for */
+  deployment?: string
+  /** ms since 1970 */
+  expires: number | null
+}
+
+export class Guard {
+  readonly #tokens: CallerTokens
+  #settings: GuardSettings | null = null
+  #deployments = new Map<string, GuardedDeployment>()
+  /** ids of deployments, by host and by name */
+  #hosts = new Map<string, string>()
+  #names = new Map<string, string>()
+  #keys = new Map<string, CallerKey>()
+  /** ids of valid keys and sessions */
+  #valid = new Set<string>()
+  #linkKeys = new Map<string, KeyObject>()
+  #isTrusted: (address: string | undefined) => boolean = () => false
+  #jwks: ReturnType<typeof createLocalJWKSet> | null = null
+  /** by hash: JWTs that were verified, and when */
+  readonly #verified = new Map<string, { credential: Credential; at: number }>()
+  #heardAt = 0
+
+  constructor(tokens: CallerTokens) {
+    this.#tokens = tokens
+  }
+
+  /** `heardAt`: when a server last said that the copy is right. */
+  set(copy: AccessCopy, settings: GuardSettings, heardAt = Date.now()): void {
+    this.#settings = settings
+    this.#heardAt = heardAt
+    this.#deployments = new Map(copy.deployments.map((one) => [one.id, one]))
+    const named = copy.deployments.flatMap(({ id, name }) => (name === null ? [] : [[name, id] as const]))
+    this.#names = new Map(named)
+    this.#hosts = new Map(named.map(([name, id]) => [settings.hosts.replace('{name}', name), id]))
+    this.#keys = new Map(copy.keys.map((key) => [key.hash, key]))
+    this.#valid = new Set([...copy.keys.map(({ id }) => id), ...copy.sessions])
+    this.#linkKeys = new Map(copy.linkKeys.map(({ id, jwk }) => [id, createPublicKey({ key: jwk, format: 'jwk' })]))
+    this.#isTrusted = matcher(settings.trustProxy)
+    this.#jwks = settings.jwt && createLocalJWKSet({ keys: settings.jwt.keys as never })
+    this.#verified.clear()
+  }
+
+  /** The server's copy is still the one that the guard has. */
+  confirm(): void {
+    this.#heardAt = Date.now()
+  }
+
+  /** The deployment of a host, or of the name in a path; null: unknown. Its keeper may be away. */
+  find(host: string, name: string | null): Asked | null {
+    const byHost = this.#hosts.get(host)
+    if (byHost !== undefined) return { deployment: byHost, named: true, ownHost: true }
+    const byName = name === null ? undefined : this.#names.get(name)
+    return byName === undefined ? null : { deployment: byName, named: true, ownHost: false }
+  }
+
+  /** Removes headers that only the door or a trusted proxy may set. Comes first. */
+  removeForged({ headers, socket: { remoteAddress } }: IncomingMessage): void {
+    delete headers['x-pilothouse-caller']
+    delete headers['x-session']
+    delete headers['x-forwarded-prefix']
+    if (this.#settings && !this.#isTrusted(remoteAddress)) removeForwarded(headers)
+  }
+
+  /** Whether a reverse proxy of the operator sent the request for itself, not for a client. */
+  isProxy({ socket: { remoteAddress }, headers }: IncomingMessage): boolean {
+    const isLoopback = /^(::ffff:)?127\.|^::1$/.test(remoteAddress ?? '')
+    return (isLoopback || this.#isTrusted(remoteAddress)) && headers['x-forwarded-for'] === undefined
+  }
+
+  /**
+   * Decides about a request, and removes its credentials. `asked`: null when no deployment has the address, so that the answer does
+   * not depend on it. A door that never got a copy serves only deployments from before names, whose servers send none.
+   */
+  check(request: IncomingMessage, asked: Asked | null): Verdict | Promise<Verdict> {
+    const { headers } = request
+    if (!this.#settings) return asked?.named ? UNPREPARED : ALLOWED
+    const deployment = asked && this.#deployments.get(asked.deployment)
+    const isPublic = deployment?.access === 'public'
+    const link = asked?.ownHost ? linkOf(request) : null
+    const key = this.#keyOf(headers)
+    if (link?.fromQuery) return this.#openLink(request, link, deployment ?? null)
+    if (key) return this.#decide(request, key, deployment ?? null)
+    const linked = link && this.#linkCredential(link.token)
+    if (linked) return this.#decide(request, linked, deployment ?? null)
+    if (isPublic) return ALLOWED
+    const jwt = bearerOf(headers)
+    if (jwt?.split('.').length === 3 && this.#jwks)
+      return this.#jwtCredential(jwt).then((credential) => {
+        if (!credential) return UNAUTHENTICATED
+        delete headers.authorization
+        return this.#decide(request, credential, deployment ?? null)
+      })
+    return UNAUTHENTICATED
+  }
+
+  /** Allows the request and names its caller, or refuses it. */
+  #decide({ headers }: IncomingMessage, credential: Credential, deployment: GuardedDeployment | null): Verdict {
+    if (!deployment) return FORBIDDEN
+    const { access, organization, workspace, id } = deployment
+    const { issuer, offlineHours } = this.#settings!
+    const isValid =
+      organization === credential.organization &&
+      (credential.workspace === null || credential.workspace === workspace || access === 'organization') &&
+      (credential.deployment === undefined || credential.deployment === id)
+    if (access !== 'public' && !isValid) return FORBIDDEN
+    if (access !== 'public' && Date.now() > this.#heardAt + offlineHours * HOUR_MS) return OFFLINE
+    // a public deployment has no callers of other organizations
+    if (isValid) headers['x-pilothouse-caller'] = this.#tokens.tokenFor(credential, deployment, issuer)
+    return ALLOWED
+  }
+
+  /** The caller's valid key. Removes it, so that the agent does not get it. */
+  #keyOf(headers: IncomingMessage['headers']): Credential | null {
+    const own = headers['x-api-key']
+    const bearer = bearerOf(headers)
+    const [byHeader, byBearer] = [own, bearer].map((text) =>
+      typeof text === 'string' ? this.#keys.get(createHash('sha256').update(text).digest('hex')) : undefined,
+    )
+    // also when it is not valid any more
+    if (byHeader || (typeof own === 'string' && own.startsWith(KEY_PREFIX))) delete headers['x-api-key']
+    if (byBearer || bearer?.startsWith(KEY_PREFIX)) delete headers.authorization
+    const key = byHeader ?? byBearer
+    if (!key || (key.expires !== null && key.expires <= Date.now())) return null
+    return { ...key, kind: 'key', subject: key.id }
+  }
+
+  /** Sets the link's cookie and sends the browser to the URL without its token. */
+  #openLink(request: IncomingMessage, { token, rest }: Link, deployment: GuardedDeployment | null): Verdict {
+    request.url = rest
+    const isPublic = deployment?.access === 'public'
+    const credential = this.#linkCredential(token)
+    if (!credential) return isPublic ? { allow: false, location: rest, cookie: '' } : UNAUTHENTICATED
+    const decided = this.#decide(request, credential, deployment)
+    if (!decided.allow) return decided
+    const { secure } = this.#settings!
+    const seconds = Math.floor((credential.expires! - Date.now()) / 1000)
+    const name = `${secure ? '__Host-' : ''}${LINK}`
+    const cookie = `${name}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure ? '; Secure' : ''}`
+    return { allow: false, location: rest, cookie }
+  }
+
+  /** Null: it is not signed by a server, or has ended, or its maker's credential has. */
+  #linkCredential(token: string): Credential | null {
+    const [head, body, signature] = token.split('.')
+    if (!head || !body || !signature) return null
+    try {
+      const { kid } = parse(head) as { kid: string }
+      const key = this.#linkKeys.get(kid)
+      const signed = Buffer.from(`${head}.${body}`)
+      if (!key || !verify(null, signed, key, Buffer.from(signature, 'base64url'))) return null
+      const { aud, sub, act, org, ws, role, exp } = parse(body) as LinkClaims
+      const isValid = aud === 'link' && exp * 1000 > Date.now() && (act.kind === 'jwt' || this.#valid.has(act.id))
+      if (!isValid) return null
+      return {
+        kind: act.kind,
+        subject: act.id,
+        organization: org,
+        workspace: ws,
+        role,
+        deployment: sub,
+        expires: exp * 1000,
+      }
+    } catch {
+      return null
+    }
+  }
+
+  async #jwtCredential(token: string): Promise<Credential | null> {
+    const hash = createHash('sha256').update(token).digest('hex')
+    const known = this.#verified.get(hash)
+    if (known && known.at + VERIFIED_MS > Date.now() && known.credential.expires! > Date.now()) return known.credential
+    try {
+      const { issuer, audience } = this.#settings!.jwt!
+      const options = { issuer, audience, algorithms: ALGORITHMS, clockTolerance: 5, requiredClaims: ['exp', 'sub'] }
+      const { payload } = await jwtVerify(token, this.#jwks!, options)
+      const { sub, org, workspace = null, role, exp } = payload as Record<string, unknown>
+      if (typeof org !== 'string' || !JWT_ROLES.includes(String(role))) return null
+      const credential: Credential = {
+        kind: 'person',
+        subject: String(sub),
+        organization: org.toLowerCase(),
+        workspace: typeof workspace === 'string' ? workspace.toLowerCase() : null,
+        role: String(role),
+        expires: Number(exp) * 1000,
+      }
+      if (this.#verified.size >= MAX_VERIFIED) this.#verified.clear()
+      this.#verified.set(hash, { credential, at: Date.now() })
+      return credential
+    } catch {
+      return null
+    }
+  }
+}
+
+interface LinkClaims {
+  aud: string
+  /** the deployment */
+  sub: string
+  /** the credential that made the link */
+  act: { kind: 'key' | 'session' | 'jwt'; id: string }
+  org: string
+  ws: string | null
+  role: string
+  exp: number
+}
+
+interface Link {
+  token: string
+  /** it is in the URL, not in the cookie */
+  fromQuery: boolean
+  /** the URL without it */
+  rest: string
+}
+
+/** The link's token of a request; null: none. */
+function linkOf(request: IncomingMessage): Link | null {
+  const { url, headers } = request
+  if (url!.includes(`${LINK}=`)) {
+    const [path = '', ...queries] = url!.split('?')
+    const query = new URLSearchParams(queries.join('?'))
+    const token = query.get(LINK)
+    query.delete(LINK)
+    // `//host` would lead to another host
+    const rest = `/${path.replace(/^[/\\]+/, '')}${query.size > 0 ? `?${query}` : ''}`
+    if (token) return { token, fromQuery: true, rest }
+  }
+  const [, token] = new RegExp(`(?:^|; ?)(?:__Host-)?${LINK}=([\\w.-]+)`).exec(headers.cookie ?? '') ?? []
+  return token === undefined || !isFromOwnPage(request) ? null : { token, fromQuery: false, rest: url! }
+}
+
+/** Whether the cookie may count: pages of other agents must not use it. A user may follow a link from anywhere. */
+function isFromOwnPage({ method, headers }: IncomingMessage): boolean {
+  const { origin, host, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = headers
+  if (site === undefined) return origin === undefined || origin.replace(/^https?:\/\//, '') === host
+  const isNavigation = mode === 'navigate' && (method === 'GET' || method === 'HEAD')
+  return site === 'same-origin' || site === 'none' || isNavigation
+}
+
+const parse = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString())
+
+const bearerOf = ({ authorization }: IncomingMessage['headers']): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+
+function removeForwarded(headers: IncomingMessage['headers']): void {
+  for (const name in headers)
+    if (name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip') delete headers[name]
+}
