@@ -2,6 +2,7 @@
 import { createRemoteJWKSet } from 'jose'
 import type { AccessSource } from '../dataplane/process/door/access-push.ts'
 import { readAccessCopy, saveCallerKey } from '../domain/keys/access-copy.ts'
+import { linkKey } from '../domain/keys/signing-keys.ts'
 import type { ReadCore } from '../domain/transaction/context.ts'
 import type { Config } from '../platform/config/config.ts'
 
@@ -25,7 +26,11 @@ export function createDoorAccess(core: ReadCore, config: Config): AccessSource {
   }
 
   return {
-    read: (known) => readAccessCopy(core, known),
+    async read(known) {
+      // the door must know the key before the first link is made
+      if (known === null) await linkKey(core)
+      return readAccessCopy(core, known)
+    },
     saveCallerKey: (key) => saveCallerKey(core, key),
     settings: () => ({
       issuer: core.publicUrl(),

@@ -114,8 +114,8 @@ export const SETTINGS = {
   APP_DATABASE_MB: [amount(10, 100_000_000), '10000'],
   // limits of one deployment's requests at the door
   APP_REQUESTS: [amount(1, 1_000_000), '1000'],
-  APP_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '1000'],
-  APP_CLIENT_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '200'],
+  APP_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '5000'],
+  APP_CLIENT_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '1000'],
   APP_BODY_MB: [amount(1, 1_000_000), '1000'],
   APP_CONNECTION_IDLE_SECONDS: [amount(1, 86_400), '3600'],
   ...BUILD_SETTINGS,
