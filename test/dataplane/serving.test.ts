@@ -13,6 +13,7 @@ import { createProcessRuntime } from '../../src/dataplane/process/runtime.ts'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { Progress, RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {
+  ALL_PUBLIC,
   alive,
   buildOn,
   claimOf,
@@ -44,7 +45,7 @@ http.createServer((req, res) => {
 
 let place: TestMachine
 beforeAll(async () => {
-  place = await openTestMachine()
+  place = await openTestMachine({ access: ALL_PUBLIC })
 })
 afterEach(() => place.restart())
 afterAll(() => place.close())

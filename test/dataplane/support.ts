@@ -66,7 +66,6 @@ export async function openTestMachine(changes: Partial<ProcessRuntimeOptions> = 
     dataDir: path.join(root, 'data'),
     gitDirectory,
     adminUrl: database.url,
-    access: ALL_PUBLIC,
     apps: { port: 0, host: '127.0.0.1' },
     appHost: '127.0.0.1',
     appPorts: [low, low + 50],
@@ -199,7 +198,7 @@ export function runOf(revision: RevisionWork): Run {
 const claimed: string[] = []
 
 /** Everybody may call them. */
-const ALL_PUBLIC: AccessSource = {
+export const ALL_PUBLIC: AccessSource = {
   async read() {
     const about = { name: null, workspace: 'w', organization: 'o', access: 'public' } as const
     const copy = { deployments: claimed.map((id) => ({ id, ...about })), keys: [], sessions: [], linkKeys: [] }

@@ -1,8 +1,8 @@
 /** The name of a deployment in its address: a DNS label (RFC 1035, 2.3.1) that is unique in the installation. */
 import { randomBytes } from 'node:crypto'
-import { released } from '../repositories/deployment.ts'
+import { released, setAddressName } from '../repositories/deployment.ts'
 import { lockById } from '../repositories/locks.ts'
-import { type Core, type Statement, transaction } from '../transaction/context.ts'
+import { type Core, transaction } from '../transaction/context.ts'
 
 /** Another deployment has the name. */
 export class AddressNameTaken extends Error {}
@@ -22,11 +22,6 @@ export function addressNameOf(name: string, isTaken: boolean): string {
   return [plain || 'agent', ...(isTaken || !plain ? [randomBytes(4).toString('hex')] : [])].join('-')
 }
 
-const SET_NAME: Statement = {
-  name: 'set_address_name',
-  text: 'UPDATE deployments SET address_name = $2 WHERE id = $1::uuid AND address_name IS NULL',
-}
-
 /**
  * Gives a deployment from before names a name, and releases its lease: its next holder opens the new address. Returns the name;
  * null: it is deleted. A deployment that has a name keeps it.
@@ -37,7 +32,7 @@ export async function nameDeployment(core: Core, id: string): Promise<string | n
       const deployment = await lockById(tx, id)
       if (!deployment) return null
       const name = deployment.addressName ?? addressNameOf(deployment.name, isTaken)
-      await tx.query(SET_NAME, [id, name])
+      await setAddressName(tx, deployment, name)
       released(tx, deployment)
       return name
     })

@@ -4,7 +4,7 @@
  */
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
-import type { ReadCore, Tx } from '../transaction/context.ts'
+import type { ReadCore, Statement, Tx } from '../transaction/context.ts'
 import type { LockedListener, OnDuplicate } from '../transaction/unit-of-work.ts'
 import { type Change, storedChange } from '../values/deployment-change.ts'
 import type { EventActor } from '../values/event-types.ts'
@@ -223,6 +223,16 @@ export function leased(
 export function released(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
   return write(tx, deployment, NO_LEASE)
+}
+
+const SET_NAME: Statement = {
+  name: 'set_address_name',
+  text: 'UPDATE deployments SET address_name = $2 WHERE id = $1::uuid AND address_name IS NULL',
+}
+
+/** Names a deployment from before names. Rejects with SQLSTATE 23505 when another deployment has the name. */
+export async function setAddressName(tx: Tx, { id }: LockedDeployment, name: string): Promise<void> {
+  await tx.query(SET_NAME, [id, name])
 }
 
 /** Returns the number of released leases. */
