@@ -6,11 +6,12 @@ import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { readAccessCopy } from '../../src/domain/keys/access-copy.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
-import { eventually, NO_SOURCES, openTestMachine, type TestMachine } from './support.ts'
+import { ALL_PUBLIC, eventually, NO_SOURCES, openTestMachine, type TestMachine } from './support.ts'
 
 let machine: TestMachine
 let domain: TestDomain
@@ -25,7 +26,8 @@ beforeAll(async () => {
     if (error) throw error
     return null
   }
-  machine = await openTestMachine({ adminUrl: domain.url, sources: { ...NO_SOURCES, gitCredentials } })
+  const access = { ...ALL_PUBLIC, read: (known: string | null) => readAccessCopy(domain.core, known) }
+  machine = await openTestMachine({ adminUrl: domain.url, access, sources: { ...NO_SOURCES, gitCredentials } })
   const controlPlane = localControlPlane(domain.core)
   worker = await startWorker({
     controlPlane,
@@ -50,7 +52,7 @@ test('a deployment can be created, changed, rolled back, given other secrets and
   const repository = machine.repository()
   const body = await gitBody(ctx)
   body.source_config.repo_url = repository.url
-  const { deploymentId: id } = await createDeployment(ctx, { body })
+  const { deploymentId: id } = await createDeployment(ctx, { body: { ...body, access: 'public' } })
   expect(await reaches(id, 'DEPLOYED')).toBe(true)
   const first = await read(id)
   expect(first.latestRevision!.repoCommitSha).toBe(repository.head())

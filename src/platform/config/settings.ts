@@ -115,7 +115,7 @@ export const SETTINGS = {
   // limits of one deployment's requests at the door
   APP_REQUESTS: [amount(1, 1_000_000), '1000'],
   APP_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '5000'],
-  APP_CLIENT_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '1000'],
+  APP_CLIENT_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '0'],
   APP_BODY_MB: [amount(1, 1_000_000), '1000'],
   APP_CONNECTION_IDLE_SECONDS: [amount(1, 86_400), '3600'],
   ...BUILD_SETTINGS,
