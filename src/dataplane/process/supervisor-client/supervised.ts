@@ -9,7 +9,6 @@ import { unlessAborted } from '../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtimes/runtime.ts'
 import { addressOf, type Machine } from '../machine/machine.ts'
-
 import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, endSupervisor, StaleToken, SupervisorSilent } from './connection.ts'
