@@ -24,6 +24,7 @@ import { type Config, ConfigError, engineEnvironment } from '../platform/config/
 import type { Database } from '../platform/postgres/client.ts'
 import { type Listening, listen } from '../platform/postgres/listen.ts'
 import { createAdmission } from './admission.ts'
+import { type Certificate, readAppsCertificate } from './apps-certificate.ts'
 import { createDoorAccess } from './door-access.ts'
 import { createImageStore, pullCredentialsOf } from './image-store.ts'
 import { changeJobsOf, gitProviderJobsOf, jobsOf } from './jobs.ts'
@@ -40,6 +41,9 @@ const ORPHAN_CHECK_SECONDS = 60
 
 /** interval in which the door learns of new and revoked keys */
 const DOOR_NEWS_SECONDS = 2
+
+/** interval in which the door gets the certificate of its port */
+const CERTIFICATE_SECONDS = 5
 
 /** time to release leases before agents are stopped */
 const RELEASE_MS = 2000
@@ -134,7 +138,11 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
 
   async function startOwnWorker() {
     const controlPlane = withTimeLimits(localControlPlane(own), REPORT_MS)
-    const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, direct!, log, controlPlane)
+    const certificate = config.RUNTIME === 'kubernetes' ? null : readAppsCertificate(config, log)
+    const local =
+      config.RUNTIME === 'kubernetes'
+        ? null
+        : await processRuntime(own, config, { adminUrl: direct!, log, controlPlane, usesTls: certificate !== null })
     const runtime = local ?? (await kubernetesRuntime(own, config, log))
     const started = await startWorker({
       controlPlane,
@@ -145,7 +153,11 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     })
     if (core.overload) core.admission = createAdmission(core.overload, () => started.underWay())
     if (core.admission) own.admission = core.admission
-    const looks = startJobs(log, local ? [agentsWithoutDeployment(own, local), newsForTheDoor(local)] : [], isOutage)
+    const looks = startJobs(
+      log,
+      local ? [agentsWithoutDeployment(own, local), newsForTheDoor(local), certificateOfDoor(certificate, local)] : [],
+      isOutage,
+    )
     return {
       local,
       async stop(ending: Ending) {
@@ -191,6 +203,13 @@ const newsForTheDoor = (runtime: ProcessRuntime): Job => ({
   round: () => runtime.tellDoor(),
 })
 
+/** A new door has no certificate, and the files may change. */
+const certificateOfDoor = (certificate: (() => Certificate) | null, runtime: ProcessRuntime): Job => ({
+  name: 'certificate of the door',
+  intervalSeconds: CERTIFICATE_SECONDS,
+  round: () => runtime.sendCertificate(certificate?.() ?? null),
+})
+
 /** Agents outlive servers, so a job stops those whose deployment is gone. */
 function agentsWithoutDeployment(core: ReadCore, runtime: ProcessRuntime): Job {
   return {
@@ -208,9 +227,12 @@ function agentsWithoutDeployment(core: ReadCore, runtime: ProcessRuntime): Job {
 async function processRuntime(
   core: Core,
   config: Config,
-  adminUrl: string,
-  log: Logger,
-  controlPlane: ControlPlane,
+  {
+    adminUrl,
+    log,
+    controlPlane,
+    usesTls,
+  }: { adminUrl: string; log: Logger; controlPlane: ControlPlane; usesTls: boolean },
 ): Promise<ProcessRuntime> {
   const installation = await installationId(core)
   try {
@@ -222,7 +244,7 @@ async function processRuntime(
       outboundAllow: config.OUTBOUND_ALLOW,
       adminUrl,
       access: createDoorAccess(core, config),
-      apps: { port: config.APPS_PORT, url: config.APPS_URL, host: config.HOST },
+      apps: { port: config.APPS_PORT, url: config.APPS_URL, host: config.HOST, tls: usesTls },
       bounds: {
         requests: config.APP_REQUESTS,
         requestsPerSecond: config.APP_REQUESTS_PER_SECOND,

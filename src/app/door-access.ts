@@ -35,7 +35,7 @@ export function createDoorAccess(core: ReadCore, config: Config): AccessSource {
     settings: () => ({
       issuer: core.publicUrl(),
       hosts: (config.APPS_URL ?? 'http://{name}.localhost').replace(/^https?:\/\/|:\d+$/g, '').toLowerCase(),
-      secure: config.APPS_URL?.startsWith('https:') ?? false,
+      secure: config.APPS_URL?.startsWith('https:') ?? config.APPS_TLS_CERT !== undefined,
       trustProxy: config.TRUST_PROXY,
       offlineHours: config.APPS_OFFLINE_HOURS,
       jwt: issuer && audience && jwks ? { issuer, audience, keys: issuerKeys() as never } : null,

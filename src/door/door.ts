@@ -7,7 +7,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildOf, publishSocket } from '../dataplane/process/door/door-connection.ts'
-import type { DoorProgram, Figures, FromDoor, Place, ToDoor } from '../dataplane/process/door/messages.ts'
+import type { Certificate, DoorProgram, Figures, FromDoor, Place, ToDoor } from '../dataplane/process/door/messages.ts'
 import {
   type DoorConfig,
   type InheritedAddress,
@@ -24,6 +24,7 @@ import { CallerTokens } from './caller-tokens.ts'
 import { Guard } from './guard.ts'
 import { requestHealth } from './health.ts'
 import { Listeners } from './listeners.ts'
+import { CertificateStore } from './tls.ts'
 
 /** A door without clients ends after this time. */
 const UNUSED_MS = 3000
@@ -72,6 +73,7 @@ class Door {
   readonly #build = buildOf(process.argv[1]!)
   readonly #tokens: CallerTokens
   readonly #access: AccessStore
+  readonly #certificates: CertificateStore
   readonly #listeners: Listeners
   readonly #clients = new Set<Client>()
   /** by deployment: addresses whose keeper has not connected yet */
@@ -88,7 +90,8 @@ class Door {
     this.#tokens = new CallerTokens(folder)
     const guard = new Guard(this.#tokens)
     this.#access = new AccessStore(folder, guard)
-    this.#listeners = new Listeners(guard)
+    this.#certificates = new CertificateStore(path.join(folder, 'certificate.json'))
+    this.#listeners = new Listeners(guard, this.#certificates)
   }
 
   /** Accepts connections on the sockets of the door before this one. Requests wait for the keepers. */
@@ -147,6 +150,7 @@ class Door {
       build: this.#build,
       addressOf: (deployment) => this.#claim(deployment),
       replace: (program) => this.replace(program),
+      setCertificate: (certificate) => this.#certificates.set(certificate),
       figures: () => Object.fromEntries([...this.#clients].flatMap((client) => client.figures ?? [])),
       takeAccess: (news) => ({ copyNeeded: !this.#access.take(news), callerKey: this.#tokens.jwk }),
     })
@@ -216,6 +220,7 @@ interface ClientOptions {
   replace(program: DoorProgram): Promise<string | null>
   figures(): Record<string, Figures>
   takeAccess(news: AccessNews): Pick<Extract<FromDoor, { say: 'answer' }>, 'copyNeeded' | 'callerKey'>
+  setCertificate(certificate: Certificate | null): void
 }
 
 /** A connection of a keeper, or of a server. */
@@ -277,6 +282,9 @@ class Client {
         const problem = await this.#options.replace(request.program)
         return problem === null ? {} : { problem }
       }
+      case 'certificate':
+        this.#options.setCertificate(request.certificate)
+        return {}
       case 'figures':
         return { figures: this.#options.figures() }
       case 'access':

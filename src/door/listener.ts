@@ -13,6 +13,7 @@ import type { Asked, Guard, Verdict } from './guard.ts'
 import { isByPath, noteRemovedPrefix } from './headers.ts'
 import { type AppProxy, NOTHING_SERVES } from './proxy.ts'
 import { hostOf, splitPath } from './route.ts'
+import { acceptTls, type CertificateStore } from './tls.ts'
 
 /** After its start, a door waits this long for the keeper of a name that it does not know. */
 const ARRIVAL_MS = 3000
@@ -42,6 +43,8 @@ export class Listener {
   readonly #guard: Guard
   readonly #host: string
   readonly #port: number
+  readonly #certificates: CertificateStore
+  #usesTls: boolean
   readonly #servers: http.Server[] = []
   readonly #tenants = new Set<Tenant>()
   /** by host name */
@@ -57,8 +60,13 @@ export class Listener {
   #isOpen = false
   #handedOver: Promise<void> | null = null
 
-  constructor({ host, port }: Pick<Place, 'host' | 'port'>, guard: Guard) {
+  constructor(
+    { host, port, tls = false }: Pick<Place, 'host' | 'port' | 'tls'>,
+    { guard, certificates }: { guard: Guard; certificates: CertificateStore },
+  ) {
     this.#guard = guard
+    this.#certificates = certificates
+    this.#usesTls = tls
     this.#host = host
     this.#port = port
   }
@@ -69,7 +77,8 @@ export class Listener {
 
   add(tenant: Tenant): void {
     this.#tenants.add(tenant)
-    const { name, hosts = [] } = tenant.place
+    const { name, hosts = [], tls = false } = tenant.place
+    this.#usesTls = tls
     if (name !== undefined) this.#names.set(name, tenant)
     for (const host of hosts) this.#hosts.set(host, tenant)
     for (const arrive of this.#arrivals) arrive()
@@ -169,6 +178,7 @@ export class Listener {
       response.once('close', () => this.#open.delete(response))
       this.#serve(request, response)
     })
+    acceptTls(server, this.#certificates, () => this.#usesTls)
     // accept fails while no file descriptor is free; `listen()` gets its own errors, too
     server.on('error', () => undefined)
     server.on('upgrade', (request, socket, head) => {

@@ -2,21 +2,24 @@
 import type { InheritedAddress } from '../dataplane/process/door/start-door.ts'
 import type { Guard } from './guard.ts'
 import { Listener, type Tenant } from './listener.ts'
+import { CertificateStore } from './tls.ts'
 
 export class Listeners {
+  readonly guard: Guard
+  readonly certificates: CertificateStore
   readonly #byPlace = new Map<string, Listener>()
-  readonly #guard: Guard
 
-  constructor(guard: Guard) {
-    this.#guard = guard
+  constructor(guard: Guard, certificates = new CertificateStore()) {
+    this.guard = guard
+    this.certificates = certificates
   }
 
   /** Takes over the sockets of the door before this one. */
   async inherit(addresses: readonly InheritedAddress[]): Promise<void> {
-    for (const { port, host, fd, fd6 } of addresses) {
+    for (const { port, host, tls, fd, fd6 } of addresses) {
       const key = keyOf({ port, host })
       if (this.#byPlace.has(key)) continue
-      const listener = new Listener({ port, host }, this.#guard)
+      const listener = new Listener({ port, host, ...(tls && { tls }) }, this)
       this.#byPlace.set(key, listener)
       await listener.inherit(fd6 === undefined ? [fd] : [fd, fd6]).catch(() => void listener.open())
     }
@@ -26,7 +29,7 @@ export class Listeners {
   add(tenant: Tenant): Listener {
     const key = keyOf(tenant.place)
     const found = this.#byPlace.get(key)
-    const listener = found ?? new Listener(tenant.place, this.#guard)
+    const listener = found ?? new Listener(tenant.place, this)
     listener.add(tenant)
     if (!found) {
       this.#byPlace.set(key, listener)

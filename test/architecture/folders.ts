@@ -238,7 +238,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_290],
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
-  ['dataplane/process/** door', 11_300],
+  ['dataplane/process/** door', 11_420],
   ['dataplane/kubernetes/**', 6_250],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_930],
@@ -247,7 +247,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['client cli/**', 5_130],
   ['dashboard/pages/*', 11_940],
   ['dashboard/app dashboard/api dashboard/components/**', 4_100],
-  ['app/** start .', 2_840],
+  ['app/** start .', 2_930],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */

@@ -8,13 +8,15 @@ import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { connectToDoor, type DoorConnection, publishSocket } from '../../src/dataplane/process/door/door-connection.ts'
 import { DoorLink } from '../../src/dataplane/process/door/door-link.ts'
-import { startDoor, updateDoor } from '../../src/dataplane/process/door/start-door.ts'
+import { sendCertificate, startDoor, updateDoor } from '../../src/dataplane/process/door/start-door.ts'
 import { Address } from '../../src/door/address.ts'
 import { requestHealth } from '../../src/door/health.ts'
 import { alive } from '../dataplane/support.ts'
 import { doorPidIn, get, gone, newSupervisor, planOf, type Supervised, serve } from '../supervisor/support.ts'
+import { FIRST_CERTIFICATE as certificate } from '../support/certificates.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsRoot } from '../support/root.ts'
+import { getOverTls } from '../support/tls.ts'
 import { openListeners } from './support.ts'
 
 const open: Supervised[] = []
@@ -86,6 +88,28 @@ test('limits of the server reach the door, and the door that takes over', async 
   expect([await statusOf('12345'), await statusOf('123456')]).toEqual([200, 413])
   await updateDoor(newerVersion(supervised))
   expect([await statusOf('12345'), await statusOf('123456')]).toEqual([200, 413])
+})
+
+test('the door that takes over has the certificate, and so has one that starts after a crash without a server', async () => {
+  const { supervised, server } = await serving('agent')
+  const address = { port: supervised.port, bindAddress: '127.0.0.1', name: 'one', hosts: ['one.localhost'], tls: true }
+  await server.ask({ verb: 'open', ...address })
+  const { folder } = supervised.config.door
+  await sendCertificate(folder, certificate)
+  // no server has told the door who may call
+  const statusOf = async () => {
+    const url = `https://one.localhost:${supervised.port}`
+    return (await getOverTls(url, Buffer.from(certificate.cert))).statusCode
+  }
+  expect(await statusOf()).toBe(503)
+  await updateDoor(newerVersion(supervised))
+  expect(await statusOf()).toBe(503)
+  const file = path.join(folder, 'certificate.json')
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600)
+  process.kill(supervised.doorPid()!, 'SIGKILL')
+  await expect.poll(() => statusOf().catch(() => null), { timeout: 10_000 }).toBe(503)
+  await sendCertificate(folder, null)
+  expect(fs.existsSync(file)).toBe(false)
 })
 
 test('a newer door takes over without a failed request or a cut stream, and the older one ends after its last stream', async () => {

@@ -14,8 +14,8 @@ import { pruneAgentServers } from './artifacts/agent-servers.ts'
 import { pruneArtifacts } from './artifacts/artifacts.ts'
 import { runBuild } from './build-step.ts'
 import { AccessPush } from './door/access-push.ts'
-import type { Figures } from './door/messages.ts'
-import { readFigures, updateDoor } from './door/start-door.ts'
+import type { Certificate, Figures } from './door/messages.ts'
+import { readFigures, sendCertificate, updateDoor } from './door/start-door.ts'
 import { createDatabase, dropDatabase } from './isolation/database.ts'
 import { withDatabaseProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
@@ -38,6 +38,8 @@ const DRAIN_MS = 2000
 const MAX_TEARDOWN_DRAIN_SECONDS = 30
 
 export interface ProcessRuntime extends Runtime {
+  /** Gives the door its certificate; null: none. */
+  sendCertificate(certificate: Certificate | null): Promise<void>
   /** Requests that the door counted, by deployment; null: no door runs. */
   requestFigures(): Promise<Record<string, Figures> | null>
   /** Tells the door who may call which deployment. Throws when the database is unavailable. */
@@ -199,6 +201,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     },
     releaseDeadHolders: (release) => releaseDeadWorkers(machine.layout.workers, release),
 
+    sendCertificate: async (certificate) => sendCertificate((await machine.door()).folder, certificate),
     requestFigures: async () => readFigures((await machine.door()).folder),
     tellDoor,
     endOrphans: (findDeleted) => endOrphans(options.dataDir, options.supervisors.installation, findDeleted),

@@ -94,6 +94,8 @@ export const SETTINGS = {
   APPS_PORT: [integer(0, 65_535), '8081'],
   APPS_URL: [appsUrl.optional()],
   APPS_OFFLINE_HOURS: [integer(1, 8760), '24'],
+  APPS_TLS_CERT: [text.optional()],
+  APPS_TLS_KEY: [text.optional()],
   APP_HOST: [host, '127.0.0.1'],
   APP_PORTS: [portRange, '3100-3999'],
   APP_USER: [text.optional()],

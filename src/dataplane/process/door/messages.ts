@@ -22,6 +22,14 @@ export interface Place {
   name?: string
   /** names of hosts that lead to the deployment, in lower case, with `name` */
   hosts?: string[]
+  /** the port accepts TLS, with `name` */
+  tls?: boolean
+}
+
+/** In PEM; the key is a secret. */
+export interface Certificate {
+  cert: string
+  key: string
 }
 
 /** Limits of a deployment's requests. null: no limit. */
@@ -94,6 +102,8 @@ export type DoorRequest =
   | { do: 'health'; port: number; path: string }
   /** Answered when no request to that upstream is in flight. */
   | { do: 'idle'; upstream: string }
+  /** The certificate of new connections; null: none. Sent repeatedly, because a new door may have none. */
+  | { do: 'certificate'; certificate: Certificate | null }
   /** Asks for the figures of all deployments. Doors of earlier versions answer without them. */
   | { do: 'figures' }
   /** Says who may call which deployment. The answer has `copyNeeded` and `callerKey`. */

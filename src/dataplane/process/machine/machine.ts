@@ -35,7 +35,7 @@ export interface ProcessRuntimeOptions {
   /** who may call which deployment; absent: the door lets everybody in */
   access?: AccessSource
   /** the door's port for all deployments, which 0 chooses; the pattern of their addresses; the address or name to listen on */
-  apps: { port: number; url?: string | undefined; host: string }
+  apps: { port: number; url?: string | undefined; host: string; tls?: boolean }
   /** limits of a deployment's requests at the door; default: none */
   bounds?: Bounds
   /** host name in the addresses of deployments with a port of their own */
@@ -197,9 +197,10 @@ export async function addressOf(
     return { place: { port, host: ports.bindAddress }, url: `http://${name}:${port}` }
   }
   const port = apps.port || (await choosePort(ports))
-  const url = (apps.url ?? `http://{name}.localhost:${port}`).replace('{name}', addressName)
+  const url = (apps.url ?? `${apps.tls ? 'https' : 'http'}://{name}.localhost:${port}`).replace('{name}', addressName)
   const hosts = [new URL(url).hostname]
-  return { place: { port, host: isIP(apps.host) ? apps.host : bindAddress(apps.host), name: addressName, hosts }, url }
+  const host = isIP(apps.host) ? apps.host : bindAddress(apps.host)
+  return { place: { port, host, name: addressName, hosts, ...(apps.tls && { tls: true }) }, url }
 }
 
 /** Binds loopback names to loopback. Any other name binds all interfaces: it can belong to an outer machine or a proxy. */

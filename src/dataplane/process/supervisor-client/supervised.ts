@@ -327,13 +327,13 @@ export class SupervisedDeployment {
   /** Opens the stable address; returns its URL. */
   async #open(connection: Connection): Promise<string> {
     const { place, url } = await addressOf(this.#machine, this.#claim.deployment)
-    const { port, host: bindAddress, name, hosts } = place
+    const { port, host: bindAddress, name, hosts, tls } = place
     // a supervisor of an unknown protocol is replaced by `prepare`
     if (isForeign(connection)) return url
     const door = await this.#machine.door()
     const { node } = door
     const { bounds } = this.#machine.options
-    const names = name && hosts ? { name, hosts } : {}
+    const names = name && hosts ? { name, hosts, ...(tls && { tls }) } : {}
     const request = { verb: 'open', port, bindAddress, ...names, door, ...(bounds && { bounds }), node } as const
     await connection.request(request, { ms: OPEN_TIMEOUT_MS })
     this.url = url

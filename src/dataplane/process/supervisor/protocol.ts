@@ -125,6 +125,7 @@ export type Request = { id: number; token: string } & (
       /** of an address that shares its port (Place in ../door/messages.ts); absent: the port is the deployment's own */
       name?: string
       hosts?: string[]
+      tls?: boolean
       /** how to start the door from now on; default: unchanged (servers of earlier versions send none) */
       door?: DoorProgram
       /** default: unchanged (servers of earlier versions send none) */

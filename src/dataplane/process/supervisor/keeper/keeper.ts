@@ -173,8 +173,8 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   }, LOCK_CHECK_INTERVAL_MS)
 }
 
-function placeOf({ port, bindAddress: host, name, hosts }: Extract<Request, { verb: 'open' }>): Place {
-  return { port, host, ...(name && hosts && { name, hosts }) }
+function placeOf({ port, bindAddress: host, name, hosts, tls }: Extract<Request, { verb: 'open' }>): Place {
+  return { port, host, ...(name && hosts && { name, hosts }), ...(tls && { tls }) }
 }
 
 /** The same for each keeper of the folder, and as long as a UUID. */
