@@ -1,33 +1,23 @@
 /** URL, health, active revision and listener of a deployment. */
-import { Anchor, Group, Stack, Text } from '@mantine/core'
-import { IconExternalLink } from '@tabler/icons-react'
+import { Stack, Text } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Copy } from '../../components/copy.tsx'
 import { servingState } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { StateBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
+import { Address } from './address.tsx'
 import type { ShownDeployment } from './documents.ts'
 import classes from './overview.module.css'
 
 export function Overview({ deployment }: { deployment: ShownDeployment }) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const { id, url, access, health, serving, activeRevision: active, imageVersion, listener } = deployment
+  const { id, url, health, serving, activeRevision: active, imageVersion, listener } = deployment
   return (
     <dl className={classes.facts}>
       <Fact name="URL" wide>
         {url ? (
-          <Group gap={6} wrap="nowrap" miw={0}>
-            <Anchor href={url} target="_blank" rel="noreferrer" className={classes.url}>
-              {url}
-              <IconExternalLink size={14} aria-label="opens in a new tab" />
-            </Anchor>
-            <Copy text={url} what="the URL" />
-            <Text span size="xs" c="dimmed">
-              {ACCESS_TEXTS[access]}
-            </Text>
-          </Group>
+          <Address deployment={deployment} url={url} />
         ) : (
           <Text size="sm" c="dimmed">
             assigned at the first deploy
@@ -87,12 +77,6 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
       )}
     </dl>
   )
-}
-
-const ACCESS_TEXTS = {
-  workspace: 'for this workspace',
-  organization: 'for the organization',
-  public: 'public: everyone can call it',
 }
 
 function Fact({ name, wide, children }: { name: string; wide?: boolean; children: ReactNode }) {
