@@ -204,6 +204,7 @@ class Door {
     this.#lock?.release()
     this.#lock = null
     this.#access.follow()
+    this.#listeners.handOver()
     const clients = [...this.#clients]
     const drained = clients.map((client) => client.handOver())
     // closes no connection, and keeps the file of the new socket

@@ -131,9 +131,10 @@ export class Listener {
     for (const server of this.#servers) Object.assign(server, this.#timeouts)
   }
 
-  /** Stops new connections. Requests in flight continue. */
+  /** Stops new connections. Requests in flight continue, but clients must open new connections for the next ones. */
   close(): void {
     this.#closing.abort()
+    for (const response of this.#open) response.shouldKeepAlive = false
     for (const server of this.#servers) if (server.listening) server.close()
   }
 
@@ -173,7 +174,7 @@ export class Listener {
       // several parts of the door wait for its end
       response.setMaxListeners(MAX_RESPONSE_LISTENERS)
       if (!response.socket) closeWithSocket(response, request.socket)
-      if (this.#handedOver) response.shouldKeepAlive = false
+      if (this.#closing.signal.aborted) response.shouldKeepAlive = false
       this.#open.add(response)
       response.once('close', () => this.#open.delete(response))
       this.#serve(request, response)

@@ -1,4 +1,4 @@
-/** The ports of a door, each open while a deployment uses it. */
+/** The ports of a door, each open while a deployment uses it; that of names stays open. */
 import type { InheritedAddress } from '../dataplane/process/door/start-door.ts'
 import type { Guard } from './guard.ts'
 import { Listener, type Tenant } from './listener.ts'
@@ -8,6 +8,8 @@ export class Listeners {
   readonly guard: Guard
   readonly certificates: CertificateStore
   readonly #byPlace = new Map<string, Listener>()
+  /** the port of all deployments with a name */
+  #ofNames: Listener | null = null
 
   constructor(guard: Guard, certificates = new CertificateStore()) {
     this.guard = guard
@@ -35,12 +37,28 @@ export class Listeners {
       this.#byPlace.set(key, listener)
       void listener.open()
     }
+    if (tenant.place.name !== undefined) this.#keepOpen(listener)
     return listener
   }
 
-  /** Closes the port when no other deployment uses it. */
+  /** Closes the port when no other deployment uses it. The port of names stays open: a keeper may come back. */
   remove(listener: Listener, tenant: Tenant): void {
     listener.remove(tenant)
+    if (listener !== this.#ofNames) this.#closeUnused(listener)
+  }
+
+  /** The next door opens the port of names when a keeper comes. */
+  handOver(): void {
+    this.#keepOpen(null)
+  }
+
+  #keepOpen(listener: Listener | null): void {
+    const before = this.#ofNames
+    this.#ofNames = listener
+    if (before && before !== listener) this.#closeUnused(before)
+  }
+
+  #closeUnused(listener: Listener): void {
     if (!listener.isUnused) return
     listener.close()
     for (const [key, one] of this.#byPlace) if (one === listener) this.#byPlace.delete(key)

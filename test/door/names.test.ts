@@ -38,7 +38,10 @@ beforeAll(async () => {
     )
   }
 })
-afterAll(() => ended.forEach((end) => void end()))
+afterAll(() => {
+  for (const end of ended) end()
+  listeners.handOver()
+})
 
 /** Sends the text, which has `Connection: close`, and returns status and body. */
 async function raw(head: string, address = '127.0.0.1'): Promise<[status: number, body: string]> {
@@ -135,3 +138,26 @@ async function hasIpv6(): Promise<boolean> {
   probe.close()
   return opened!
 }
+
+test('an open connection reaches an agent again after its keeper was away, also when it was the only one', async () => {
+  const only = openListeners('alone')
+  const { agent, proxy } = await startAgent('alone')
+  const place = { port: await freePort(), host: '127.0.0.1', name: 'alone', hosts: ['alone.localhost'] }
+  const leave = await openPort(place, proxy, only)
+  const connection = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  const statusOf = async () => {
+    const request = http.get({ ...place, agent: connection, headers: { host: 'alone.localhost' } })
+    const [response] = await once(request, 'response')
+    await once(response.resume(), 'end')
+    return [response.statusCode, request.reusedSocket]
+  }
+  expect(await statusOf()).toEqual([200, false])
+  leave()
+  expect(await statusOf()).toEqual([401, true])
+  const leaveAgain = await openPort(place, proxy, only)
+  expect(await statusOf()).toEqual([200, true])
+  leaveAgain()
+  only.handOver()
+  connection.destroy()
+  agent.close()
+})
