@@ -95,7 +95,11 @@ export class Guard {
     this.#deployments = new Map(copy.deployments.map((one) => [one.id, one]))
     const named = copy.deployments.flatMap(({ id, name }) => (name === null ? [] : [[name, id] as const]))
     this.#names = new Map(named)
-    this.#hosts = new Map(named.map(([name, id]) => [settings.hosts.replace('{name}', name), id]))
+    this.#hosts = new Map([
+      ...copy.deployments.flatMap(({ id, host }) => (host && !isReserved(host, settings) ? [[host, id] as const] : [])),
+      // last, so that no custom_url replaces one
+      ...named.map(([name, id]) => [settings.hosts.replace('{name}', name), id] as const),
+    ])
     this.#keys = new Map(copy.keys.map((key) => [key.hash, key]))
     this.#valid = new Set([...copy.keys.map(({ id }) => id), ...copy.sessions])
     this.#linkKeys = new Map(copy.linkKeys.map(({ id, jwk }) => [id, createPublicKey({ key: jwk, format: 'jwk' })]))
@@ -196,7 +200,7 @@ export class Guard {
     if (!credential) return isPublic ? { allow: false, location: rest, cookie: '' } : UNAUTHENTICATED
     const decided = this.#decide(request, credential, deployment)
     if (!decided.allow) return decided
-    const { secure } = this.#settings!
+    const secure = this.#settings!.secure || isEncrypted(request)
     const seconds = Math.floor((credential.expires! - Date.now()) / 1000)
     const name = `${secure ? '__Host-' : ''}${LINK}`
     const cookie = `${name}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure ? '; Secure' : ''}`
@@ -254,6 +258,18 @@ export class Guard {
       return null
     }
   }
+}
+
+/** `X-Forwarded-Proto` is left only when a trusted proxy sent it. */
+const isEncrypted = ({ headers, socket }: IncomingMessage): boolean =>
+  'encrypted' in socket || headers['x-forwarded-proto'] === 'https'
+
+/** Whether a custom_url must not have the host: names that may be given later, and the control plane have it. */
+function isReserved(host: string, { hosts, issuer }: GuardSettings): boolean {
+  const [before = '', after = ''] = hosts.split('{name}')
+  const name =
+    host.startsWith(before) && host.endsWith(after) ? host.slice(before.length, host.length - after.length) : ''
+  return /^[a-z0-9-]+$/.test(name) || host === new URL(issuer).hostname
 }
 
 interface LinkClaims {

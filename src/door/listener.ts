@@ -51,6 +51,7 @@ export class Listener {
   readonly #hosts = new Map<string, Tenant>()
   /** by the name in `/~name/` */
   readonly #names = new Map<string, Tenant>()
+  readonly #byId = new Map<string, Tenant>()
   readonly #open = new Set<http.ServerResponse>()
   /** called when a deployment comes */
   readonly #arrivals = new Set<() => void>()
@@ -79,6 +80,7 @@ export class Listener {
     this.#tenants.add(tenant)
     const { name, hosts = [], tls = false } = tenant.place
     this.#usesTls = tls
+    this.#byId.set(tenant.deployment, tenant)
     if (name !== undefined) this.#names.set(name, tenant)
     for (const host of hosts) this.#hosts.set(host, tenant)
     for (const arrive of this.#arrivals) arrive()
@@ -92,7 +94,7 @@ export class Listener {
 
   remove(tenant: Tenant): void {
     this.#tenants.delete(tenant)
-    for (const routes of [this.#names, this.#hosts])
+    for (const routes of [this.#names, this.#hosts, this.#byId])
       for (const [key, one] of routes) if (one === tenant) routes.delete(key)
   }
 
@@ -255,7 +257,7 @@ export class Listener {
     if (first && first.place.name === undefined) return first
     const host = hostOf(request)
     if (host === null) return 'invalid'
-    const byHost = this.#hosts.get(host)
+    const byHost = this.#hosts.get(host) ?? this.#byId.get(this.#guard.find(host, null)?.deployment ?? '')
     if (byHost) return byHost
     const path = splitPath(request.url!)
     const byName = path && this.#names.get(path.name)

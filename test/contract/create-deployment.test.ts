@@ -185,7 +185,7 @@ overBoth(app, (api) => {
 
     test('from an image keeps custom_url and secret references', async () => {
       const secret_references = [{ name: 'DB_PASSWORD', secret_name: 'database', secret_key: 'password' }]
-      const source_config = { custom_url: 'https://agent.example.com/' }
+      const source_config = { custom_url: `https://${uniqueName()}.example.com/` }
       const created = await create({ ...bodies.external_container(), source_config, secret_references })
       expect(created).toMatchObject({ source_config, secret_references })
     })

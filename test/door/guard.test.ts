@@ -109,6 +109,20 @@ test.for([
   }
 })
 
+test('the host of a custom_url is its deployment’s, unless it is a host of names or of the control plane', async () => {
+  const withHosts = (...hosts: string[]) => hosts.map((host, i) => ({ ...deployments[i]!, host }))
+  const idOf = (host: string) => guard.find(host, null)?.deployment
+  guard.set(
+    { ...copy, deployments: withHosts('chat.example.com', 'apps.example.com', 'x.named.apps.example.com') },
+    settings,
+  )
+  expect(guard.find('chat.example.com', null)).toEqual({ deployment: 'workspace', named: true, ownHost: true })
+  expect(['apps.example.com', 'x.named.apps.example.com'].map(idOf)).toEqual(['organization', 'public'])
+  const reserved = ['named-public.apps.example.com', 'later.apps.example.com', 'control.example.com']
+  guard.set({ ...copy, deployments: withHosts(...reserved) }, settings)
+  expect(reserved.map(idOf)).toEqual(['public', undefined, undefined])
+})
+
 test('a refusal says how to authenticate, and the same for an unknown deployment', async () => {
   const [known, unknown] = [await check('workspace', {}), await check(null, {})]
   expect(known).toMatchObject({ headers: { 'www-authenticate': 'Bearer realm="pilothouse"' } })

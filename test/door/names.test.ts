@@ -57,6 +57,7 @@ test.for([
   ['its host in capitals', 'GET / HTTP/1.1\r\nHost: ONE.LocalHost', 'one', '/'],
   ['its host with a trailing dot', 'GET / HTTP/1.1\r\nHost: one.localhost.:80', 'one', '/'],
   ['a second host', 'GET / HTTP/1.1\r\nHost: agent.example.com', 'two', '/'],
+  ['the host of its custom_url', 'GET /x HTTP/1.1\r\nHost: One.example.com:8081', 'one', '/x'],
   ['a whole URL, which wins over Host', 'GET http://two.localhost/x HTTP/1.1\r\nHost: one.localhost', 'two', '/x'],
   ['its path', 'GET /~two/x?y HTTP/1.1\r\nHost: 127.0.0.1', 'two', '/x?y'],
   ['its path without more', 'GET /~two HTTP/1.1\r\nHost: 127.0.0.1', 'two', '/'],
@@ -108,9 +109,9 @@ test('WebSockets reach the agent of their host or path, and no other', async () 
 
 test('a reverse proxy can ask whether a host is known', async () => {
   const ask = (domain: string) => fetch(`http://127.0.0.1:${port}/.well-known/pilothouse/host?domain=${domain}`)
-  const domains = ['one.localhost', 'AGENT.example.com', 'three.localhost', '']
+  const domains = ['one.localhost', 'AGENT.example.com', 'two.example.com', 'three.localhost', '']
   const answers = await Promise.all(domains.map(async (domain) => (await ask(domain)).status))
-  expect(answers).toEqual([200, 200, 404, 404])
+  expect(answers).toEqual([200, 200, 200, 404, 404])
 })
 
 test.skipIf(!(await hasIpv6()))('the port is open on both loopbacks', async () => {

@@ -15,14 +15,15 @@ export function newGuard(): { guard: Guard; tokens: CallerTokens } {
   return { guard: new Guard(tokens), tokens }
 }
 
-/** Ports of a door that lets everybody in to the deployments with these ids. */
+/** Ports of a door that lets everybody in to the deployments with these ids. The host of an id's custom_url is `ID.example.com`. */
 export function openListeners(...ids: string[]): Listeners {
   const { guard } = newGuard()
   const about = { name: null, workspace: 'w', organization: 'o', access: 'public' } as const
-  const copy = { deployments: ids.map((id) => ({ id, ...about })), keys: [], sessions: [], linkKeys: [] }
+  const deployments = ids.map((id) => ({ id, ...about, host: `${id}.example.com` }))
+  const copy = { deployments, keys: [], sessions: [], linkKeys: [] }
   guard.set(copy, {
     issuer: 'http://us',
-    hosts: '{name}',
+    hosts: '{name}.localhost',
     secure: false,
     trustProxy: ['127.0.0.0/8'],
     offlineHours: 24,

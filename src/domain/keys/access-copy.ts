@@ -9,12 +9,13 @@ const READ: Statement = {
   name: 'access_copy',
   text: `
     WITH guarded AS (
-      SELECT d.id, d.address_name, d.workspace_id, w.organization_id, d.access FROM deployments d JOIN workspaces w ON w.id = d.workspace_id
+      SELECT d.id, d.address_name, CASE WHEN d.deleted_at IS NULL THEN d.custom_host END AS host, d.workspace_id, w.organization_id, d.access
+      FROM deployments d JOIN workspaces w ON w.id = d.workspace_id
       WHERE d.listener_id IS NULL AND d.torn_down_at IS NULL
     ), copy AS (
       SELECT jsonb_build_object(
         'deployments', (
-          SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'name', address_name, 'workspace', workspace_id, 'organization', organization_id,
+          SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'name', address_name, 'host', host, 'workspace', workspace_id, 'organization', organization_id,
             'access', access) ORDER BY id), '[]')
           FROM guarded),
         'keys', (

@@ -6,6 +6,7 @@ import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
 import type { ReadCore, Statement, Tx } from '../transaction/context.ts'
 import type { LockedListener, OnDuplicate } from '../transaction/unit-of-work.ts'
+import { customHostOf } from '../values/custom-host.ts'
 import { type Change, storedChange } from '../values/deployment-change.ts'
 import type { EventActor } from '../values/event-types.ts'
 import type { Explanation } from '../values/explanation.ts'
@@ -58,6 +59,7 @@ export function insert(
   const now = tx.now()
   const row: Deployment = {
     ...made,
+    customHost: made.source === 'external_container' ? customHostOf(made.customUrl) : null,
     ...NOTHING_WAITS,
     ...NO_LEASE,
     // the first rollout raises it to 1
@@ -97,7 +99,13 @@ export type Edit = Partial<
 
 /** No fields: data in another table changed. */
 export function edit(tx: Tx, deployment: LockedDeployment, change: Change, fields: Edit = {}): LockedDeployment {
-  return write(tx, deployment, { ...fields, ...changed(tx, deployment, change) })
+  return write(tx, deployment, { ...fields, ...hostAfter(deployment, fields), ...changed(tx, deployment, change) })
+}
+
+/** A caller that sends the stored URL back claims no host: another deployment may have had it first. */
+function hostAfter({ source, customUrl: before }: LockedDeployment, { customUrl }: Edit): Columns {
+  const isNew = source === 'external_container' && customUrl !== undefined && customUrl !== before
+  return isNew ? { customHost: customHostOf(customUrl) } : {}
 }
 
 /** Begins the next rollout. `made`: the id of the new revision; null: an existing revision is rolled out. */

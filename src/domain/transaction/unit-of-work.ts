@@ -3,6 +3,7 @@ import type { Integration, Listener } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { ConflictError } from '../errors/errors.ts'
 import type { Query } from '../sql/statements.ts'
+import { customHostTaken } from '../values/custom-host.ts'
 import { flushStatement, type Project, type Recorded, type WrittenRow } from './flush.ts'
 import { fromJson, type Table, type TableRows } from './tables.ts'
 
@@ -95,7 +96,7 @@ export class UnitOfWork {
     this.#project = project
   }
 
-  /** Writes the recorded changes with at most one statement. Throws ConflictError. */
+  /** Writes the recorded changes with at most one statement. Throws ConflictError, and ValidationError for a host of another deployment. */
   flush(): Promise<void> {
     // a failed flush fails all later ones, because the transaction is over
     this.#flushing = this.#flushing.then(async () => {
@@ -135,6 +136,7 @@ export class UnitOfWork {
     for (const recorded of Object.values(this.#recorded)) recorded.clear()
     this.#project = null
     const written = await this.#query<WrittenRow>(flush.statement, flush.values).catch((error) => {
+      if (constraintOf(error) === CUSTOM_HOSTS) throw customHostTaken()
       throw this.#onDuplicate(duplicateOf(error)) ?? error
     })
     const ids = new Set(written.map(({ id }) => id))
@@ -168,8 +170,13 @@ const DUPLICATES: Record<string, Duplicate> = {
   deployments_address_name_key: 'addressName',
 }
 
-const duplicateOf = (error: { code?: unknown; constraint?: unknown }): Duplicate | null =>
-  (error.code === '23505' && DUPLICATES[String(error.constraint)]) || null
+const CUSTOM_HOSTS = 'deployments_custom_host'
+
+/** The unique index that has a value already; null: another error. */
+const constraintOf = (error: { code?: unknown; constraint?: unknown }): string | null =>
+  error.code === '23505' ? String(error.constraint) : null
+
+const duplicateOf = (error: object): Duplicate | null => DUPLICATES[constraintOf(error) ?? ''] ?? null
 
 const noLonger = (status: RevisionStatus) => new ConflictError(`The revision is no longer ${status}.`)
 

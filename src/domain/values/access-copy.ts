@@ -16,6 +16,8 @@ export interface GuardedDeployment {
   id: string
   /** in its address; null: it has a port */
   name: string | null
+  /** of its custom_url; absent: none, or the server is older */
+  host?: string | null
   workspace: string
   organization: string
   access: 'workspace' | 'organization' | 'public'

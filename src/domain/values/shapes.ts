@@ -59,7 +59,7 @@ export const sourceConfig = z
       'Build a new revision on a push to repo_ref, which must be a branch. Only for gitprovider.',
     ),
     custom_url: optional(z.url({ protocol: /^https?$/, error: 'Must be an http(s) URL.' }).max(2048)).describe(
-      'You can set it only for external_container. For other sources it is set automatically.',
+      'You can set it only for external_container, and its host belongs to one deployment. For other sources it is set automatically.',
     ),
     resource_spec: optional(resourceSpec),
     listener_id: optional(uuid).describe(
