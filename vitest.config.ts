@@ -6,9 +6,14 @@ import { retry, secondTryReporter } from './test/support/second-try.ts'
 /** Slow files, which mostly wait for processes and clocks. They start first, so that none of them runs alone at the end. */
 const SLOW = [
   'auth/cli',
+  'builder/images',
+  'builder/remote',
   'chaos',
+  'dataplane/build',
+  'dataplane/containers',
   'dataplane/leavers',
   'dataplane/reaper',
+  'dataplane/serving',
   'dataplane/stale-server',
   'dataplane/takeover',
   'deploy',
@@ -52,8 +57,8 @@ export default defineConfig({
     isolate: false,
     unstubEnvs: true,
     restoreMocks: true,
-    // twice the cores of a small machine, because tests mostly wait
-    maxWorkers: 4,
+    // more than the cores of a small machine, because tests mostly wait
+    maxWorkers: 5,
     // limits for tests that hang; waits for a condition have their own limit (poll, below)
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -33,6 +33,7 @@ const scenarios: readonly Scenario[] = [
   ['compose', composeFile],
   ['bundle', airGapped],
   ['real-engine', longForm('test/e2e/real-engine.test.ts')],
+  ['stopped-listener', longForm('test/e2e/stopped-listener.test.ts')],
 ]
 const named = process.argv.slice(2)
 const names = scenarios.map(([name]) => name)

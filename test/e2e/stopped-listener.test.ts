@@ -23,7 +23,10 @@ const holderOf = async (id: string) => {
   return place.listeners.find(({ child }) => leaseHolder?.includes(`:${child.pid}:`))
 }
 
-test.each(['DEPLOYING', 'DEPLOYED'])(
+// `npm run chaos -- stopped-listener` stops it in the second state, too
+const STATES = process.env.LONG_FORM === 'on' ? ['DEPLOYING', 'DEPLOYED'] : ['DEPLOYING']
+
+test.each(STATES)(
   'a replica stopped in %s and resumed past its lease undoes nothing and reports nothing',
   async (status) => {
     const deployed = await place.create(image('1'))
