@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { bodies, NOWHERE, set, useRestApp, violations } from '../rest/support.ts'
+import { bodies, NOWHERE, set, uniqueName, useRestApp, violations } from '../rest/support.ts'
 import { type How, overBoth } from './api.ts'
 
 const app = useRestApp()
@@ -74,7 +74,7 @@ overBoth(app, (api) => {
       ['build_on_push', 'gitprovider', config({ build_on_push: true }), false],
       ['install_command', 'gitprovider', config({ install_command: 'npm ci' }), false],
       ['build_command', 'gitprovider', config({ build_command: 'make' }), false],
-      ['custom_url', 'external_container', config({ custom_url: 'https://a.example' }), false],
+      ['custom_url', 'external_container', config({ custom_url: `https://${uniqueName()}.example` }), false],
       ['secret_references', 'external_container', { secret_references: [REFERENCE] }, false],
     ] as const)('%s (%s)', async (_what, source, changes, makes) => {
       const { id, latest_revision_id: before } = await app.create(bodyOf(source))
