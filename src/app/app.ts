@@ -36,6 +36,7 @@ import type { Database } from '../platform/postgres/client.ts'
 import { type Background, type Ending, startBackground } from './background.ts'
 import { createCore, publicUrlOf } from './core.ts'
 import { createDatabaseWait } from './database-wait.ts'
+import { agentAddresses } from './door-access.ts'
 import { checkKeyRing } from './keyring-file.ts'
 import { createLimits } from './limits.ts'
 import { createLogger } from './logger.ts'
@@ -174,7 +175,7 @@ async function assemble(
     dataDir: config.DATA_DIR,
     agentFigures: async () => background?.requestFigures() ?? null,
   })
-  await mountDashboard(fastify)
+  await mountDashboard(fastify, [agentAddresses(config)])
   const responseCache = new ResponseCache(config.RESPONSE_CACHE_MB * 1024 * 1024)
   await fastify.register(restPlugin, {
     core,

@@ -9,6 +9,16 @@ import type { Config } from '../platform/config/config.ts'
 /** The issuer's keys are fetched again after this time. */
 const JWKS_MS = 300_000
 
+const isSecure = ({ APPS_URL, APPS_TLS_CERT }: Config): boolean =>
+  APPS_URL?.startsWith('https:') ?? APPS_TLS_CERT !== undefined
+
+/** The addresses of all agents, for Content-Security-Policy: it has no pattern within a part of a host. */
+export function agentAddresses(config: Config): string {
+  const { APPS_URL, APPS_PORT } = config
+  const byDefault = `${isSecure(config) ? 'https' : 'http'}://{name}.localhost:${APPS_PORT || '*'}`
+  return (APPS_URL ?? byDefault).replace(/[^/.]*\{name\}[^.:]*/, '*').toLowerCase()
+}
+
 export function createDoorAccess(core: ReadCore, config: Config): AccessSource {
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: jwksUrl } = config
   const jwks = jwksUrl ? createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: 3000 }) : null
@@ -35,7 +45,7 @@ export function createDoorAccess(core: ReadCore, config: Config): AccessSource {
     settings: () => ({
       issuer: core.publicUrl(),
       hosts: (config.APPS_URL ?? 'http://{name}.localhost').replace(/^https?:\/\/|:\d+$/g, '').toLowerCase(),
-      secure: config.APPS_URL?.startsWith('https:') ?? config.APPS_TLS_CERT !== undefined,
+      secure: isSecure(config),
       trustProxy: config.TRUST_PROXY,
       offlineHours: config.APPS_OFFLINE_HOURS,
       jwt: issuer && audience && jwks ? { issuer, audience, keys: issuerKeys() as never } : null,

@@ -49,7 +49,8 @@ export async function createDeploymentLink(ctx: RequestContext, raw: RawInput): 
   if (deployment.access === 'public') return { url: url.href, expiresAt: null }
 
   const { actor, credential, workspace } = ctx
-  const last = Math.floor(ctx.clock().getTime() / 1000) + (body.expires_in ?? DEFAULT_SECONDS)
+  const iat = Math.floor(ctx.clock().getTime() / 1000)
+  const last = iat + (body.expires_in ?? DEFAULT_SECONDS)
   const exp = credential?.kind === 'jwt' ? Math.min(last, Math.floor(credential.endsAt.getTime() / 1000)) : last
   const key = await linkKey(ctx)
   const claims = {
@@ -59,7 +60,7 @@ export async function createDeploymentLink(ctx: RequestContext, raw: RawInput): 
     org: workspace.organizationId,
     role: actor.role,
   }
-  const token = await new SignJWT({ ...claims, aud: 'link', sub: id, exp })
+  const token = await new SignJWT({ ...claims, aud: 'link', sub: id, iat, exp })
     .setProtectedHeader({ alg: 'EdDSA', kid: key.id })
     .sign(key.privateKey)
   url.search = `${url.search || '?'}${url.search ? '&' : ''}pilothouse_link=${token}`

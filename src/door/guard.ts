@@ -6,8 +6,10 @@ import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto
 import type { IncomingMessage } from 'node:http'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { AccessCopy, CallerKey, GuardedDeployment, GuardSettings } from '../domain/values/access-copy.ts'
+import { resultWithin } from '../platform/async/time-limit.ts'
 import { matcher } from '../platform/http/client-address.ts'
 import type { Caller, CallerTokens } from './caller-tokens.ts'
+import { LINK_HEADER } from './dashboard-calls.ts'
 
 /** What happens to a request. */
 export type Verdict =
@@ -57,6 +59,11 @@ const JWT_ROLES = ['viewer', 'deployer', 'admin']
 const VERIFIED_MS = 60_000
 const MAX_VERIFIED = 1000
 
+/** A request with a link whose maker is too new for the copy waits for the next news, at most this long. */
+const NEWS_MS = 3000
+/** News takes this time from the database to the door. */
+const NEWS_DELAY_MS = 1000
+
 /** A valid credential: who calls, and what it is valid for. */
 interface Credential extends Caller {
   organization: string
@@ -83,6 +90,8 @@ export class Guard {
   /** by hash: JWTs that were verified, and when */
   readonly #verified = new Map<string, { credential: Credential; at: number }>()
   #heardAt = 0
+  /** called at the next news */
+  readonly #waiting = new Set<() => void>()
 
   constructor(tokens: CallerTokens) {
     this.#tokens = tokens
@@ -106,11 +115,23 @@ export class Guard {
     this.#isTrusted = matcher(settings.trustProxy)
     this.#jwks = settings.jwt && createLocalJWKSet({ keys: settings.jwt.keys as never })
     this.#verified.clear()
+    this.#resume()
   }
 
   /** The server's copy is still the one that the guard has. */
   confirm(): void {
     this.#heardAt = Date.now()
+    this.#resume()
+  }
+
+  #resume(): void {
+    for (const resume of this.#waiting) resume()
+    this.#waiting.clear()
+  }
+
+  /** PUBLIC_URL; null: no server has told it. */
+  get dashboard(): string | null {
+    return this.#settings?.issuer ?? null
   }
 
   /** The deployment of a host, or of the name in a path; null: unknown. Its keeper may be away. */
@@ -140,15 +161,38 @@ export class Guard {
    * not depend on it. A door that never got a copy serves only deployments from before names, whose servers send none.
    */
   check(request: IncomingMessage, asked: Asked | null): Verdict | Promise<Verdict> {
+    const link = linkOf(request, asked)
+    delete request.headers[LINK_HEADER]
+    const claims = link && this.#linkClaims(link.token)
+    if (!claims || !this.#isNews(claims)) return this.#check(request, asked, link, claims)
+    return this.#awaitNews(claims).then(() => this.#check(request, asked, link, claims))
+  }
+
+  /** Whether the link's maker may be missing only because the copy is older, as for a session that has just begun. */
+  #isNews({ act, iat = 0 }: LinkClaims): boolean {
+    return act.kind !== 'jwt' && !this.#valid.has(act.id) && iat * 1000 > this.#heardAt - NEWS_DELAY_MS
+  }
+
+  async #awaitNews(claims: LinkClaims): Promise<void> {
+    const until = performance.now() + NEWS_MS
+    for (let left = NEWS_MS; left > 0 && this.#isNews(claims); left = until - performance.now())
+      await resultWithin(left, new Promise<void>((resolve) => this.#waiting.add(resolve)))
+  }
+
+  #check(
+    request: IncomingMessage,
+    asked: Asked | null,
+    link: Link | null,
+    claims: LinkClaims | null,
+  ): Verdict | Promise<Verdict> {
     const { headers } = request
     if (!this.#settings) return asked?.named ? UNPREPARED : ALLOWED
     const deployment = asked && this.#deployments.get(asked.deployment)
     const isPublic = deployment?.access === 'public'
-    const link = asked?.ownHost ? linkOf(request) : null
     const key = this.#keyOf(headers)
-    if (link?.fromQuery) return this.#openLink(request, link, deployment ?? null)
+    const linked = claims && this.#linkCredential(claims)
+    if (link?.fromQuery) return this.#openLink(request, link, linked, deployment ?? null)
     if (key) return this.#decide(request, key, deployment ?? null)
-    const linked = link && this.#linkCredential(link.token)
     if (linked) return this.#decide(request, linked, deployment ?? null)
     if (isPublic) return ALLOWED
     const jwt = bearerOf(headers)
@@ -193,10 +237,14 @@ export class Guard {
   }
 
   /** Sets the link's cookie and sends the browser to the URL without its token. */
-  #openLink(request: IncomingMessage, { token, rest }: Link, deployment: GuardedDeployment | null): Verdict {
+  #openLink(
+    request: IncomingMessage,
+    { token, rest }: Link,
+    credential: Credential | null,
+    deployment: GuardedDeployment | null,
+  ): Verdict {
     request.url = rest
     const isPublic = deployment?.access === 'public'
-    const credential = this.#linkCredential(token)
     if (!credential) return isPublic ? { allow: false, location: rest, cookie: '' } : UNAUTHENTICATED
     const decided = this.#decide(request, credential, deployment)
     if (!decided.allow) return decided
@@ -207,8 +255,22 @@ export class Guard {
     return { allow: false, location: rest, cookie }
   }
 
-  /** Null: it is not signed by a server, or has ended, or its maker's credential has. */
-  #linkCredential(token: string): Credential | null {
+  /** Null: the credential of its maker has ended. */
+  #linkCredential({ sub, act, org, ws, role, exp }: LinkClaims): Credential | null {
+    if (act.kind !== 'jwt' && !this.#valid.has(act.id)) return null
+    return {
+      kind: act.kind,
+      subject: act.id,
+      organization: org,
+      workspace: ws,
+      role,
+      deployment: sub,
+      expires: exp * 1000,
+    }
+  }
+
+  /** Null: it is not signed by a server, or has ended. */
+  #linkClaims(token: string): LinkClaims | null {
     const [head, body, signature] = token.split('.')
     if (!head || !body || !signature) return null
     try {
@@ -216,18 +278,8 @@ export class Guard {
       const key = this.#linkKeys.get(kid)
       const signed = Buffer.from(`${head}.${body}`)
       if (!key || !verify(null, signed, key, Buffer.from(signature, 'base64url'))) return null
-      const { aud, sub, act, org, ws, role, exp } = parse(body) as LinkClaims
-      const isValid = aud === 'link' && exp * 1000 > Date.now() && (act.kind === 'jwt' || this.#valid.has(act.id))
-      if (!isValid) return null
-      return {
-        kind: act.kind,
-        subject: act.id,
-        organization: org,
-        workspace: ws,
-        role,
-        deployment: sub,
-        expires: exp * 1000,
-      }
+      const claims = parse(body) as LinkClaims
+      return claims.aud === 'link' && claims.exp * 1000 > Date.now() ? claims : null
     } catch {
       return null
     }
@@ -282,19 +334,24 @@ interface LinkClaims {
   ws: string | null
   role: string
   exp: number
+  /** absent in links of earlier servers */
+  iat?: number
 }
 
 interface Link {
   token: string
-  /** it is in the URL, not in the cookie */
+  /** it is in the URL, not in a header or the cookie */
   fromQuery: boolean
   /** the URL without it */
   rest: string
 }
 
-/** The link's token of a request; null: none. */
-function linkOf(request: IncomingMessage): Link | null {
+/** The link's token of a request; null: none. Agents reached by path share a host, so they have no cookies. */
+function linkOf(request: IncomingMessage, asked: Asked | null): Link | null {
   const { url, headers } = request
+  const { [LINK_HEADER]: sent } = headers
+  if (typeof sent === 'string' && sent !== '') return { token: sent, fromQuery: false, rest: url! }
+  if (!asked?.ownHost) return null
   if (url!.includes(`${LINK}=`)) {
     const [path = '', ...queries] = url!.split('?')
     const query = new URLSearchParams(queries.join('?'))

@@ -8,6 +8,7 @@ import { backoff, sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { upgradableMessages } from '../platform/http/upgradable.ts'
 import { answer, answerRefusal, refuse } from './answers.ts'
+import { allowReading, answerPreflight } from './dashboard-calls.ts'
 import { closeWhenFinished, closeWithSocket } from './endings.ts'
 import type { Asked, Guard, Verdict } from './guard.ts'
 import { isByPath, noteRemovedPrefix } from './headers.ts'
@@ -196,6 +197,9 @@ export class Listener {
   }
 
   #serve(request: http.IncomingMessage, response: http.ServerResponse): void {
+    const { dashboard } = this.#guard
+    if (answerPreflight(request, response, dashboard)) return
+    allowReading(request, response, dashboard)
     const isQuestion = request.url!.startsWith(KNOWN_HOST) && this.#guard.isProxy(request)
     this.#guard.removeForged(request)
     const found = this.#find(request)

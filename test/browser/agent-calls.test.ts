@@ -1,26 +1,56 @@
-// How a page reaches an agent: the address in a new tab.
+// How a page reaches an agent: the address in a new tab, and calls of Try it.
 import type { Page } from 'playwright-core'
-import { inject } from 'vitest'
+import { beforeAll, inject } from 'vitest'
+import { agentUrl } from '../../src/client/agent-url.ts'
 import { expect, test } from './page.ts'
 import { rest } from './rest.ts'
+import { sharedServer } from './shared.ts'
 import { signIn } from './sign-in.ts'
 
 const { url, keys, workspaceId, ids } = inject('server')
+const NAME = 'calls-agent'
+let address: string
 
-async function openDeployment(page: Page, name: string): Promise<void> {
-  await signIn(page, url, { key: keys.viewer }, `/w/${workspaceId}/deployments/${ids[name]}`)
-  await page.getByRole('heading', { name, exact: true }).waitFor()
+beforeAll(async () => {
+  const { url: repo_url } = await sharedServer().repository(NAME, NAME)
+  const [{ id: integration_id }] = await rest('GET', '/v1/integrations/gitprovider/install')
+  const { id, latest_revision_id } = await rest('POST', '/v2/deployments', {
+    name: NAME,
+    source: 'gitprovider',
+    source_config: { integration_id, repo_url },
+    source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+    secrets: [],
+  })
+  ids[NAME] = id
+  await rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}?wait=60`)
+  address = (await rest('GET', `/v2/deployments/${id}`)).url
+})
+
+async function openDeployment(page: Page): Promise<void> {
+  await signIn(page, url, { key: keys.viewer }, `/w/${workspaceId}/deployments/${ids[NAME]}`)
+  await page.getByRole('heading', { name: NAME, exact: true }).waitFor()
+  await sessionIsKnown(page)
 }
 
-const addressOf = async (name: string): Promise<string> => (await rest('GET', `/v2/deployments/${ids[name]}`)).url
+/** The door learns of a new session within 2 seconds. */
+async function sessionIsKnown(page: Page): Promise<void> {
+  const link: string = await page.evaluate(async (id) => {
+    const { half } = JSON.parse(localStorage.getItem('pilothouse.session')!)
+    const headers = { 'x-session': half, 'content-type': 'application/json' }
+    const answer = await fetch(`/v2/deployments/${id}/links`, { method: 'POST', headers, body: '{}' })
+    return (await answer.json()).url
+  }, ids[NAME])
+  const token = new URL(link).searchParams.get('pilothouse_link')!
+  const status = async () => (await fetch(agentUrl(address), { headers: { 'x-pilothouse-link': token } })).status
+  await expect.poll(status).toBe(200)
+}
 
 test('a viewer opens an agent that is closed to others in a new tab', async ({ page }) => {
-  await openDeployment(page, 'support-agent')
-  const address = await addressOf('support-agent')
+  await openDeployment(page)
   const opened = page.waitForEvent('popup')
   await page.getByRole('link', { name: address }).click()
   const tab = await opened
-  await tab.getByText('Answer in the language').waitFor()
+  await tab.getByText('"url":"/"').waitFor()
   // the link's token is in a cookie, not in the address
   expect(tab.url()).toBe(`${address}/`)
   expect(await tab.evaluate(() => [window.opener, document.referrer])).toEqual([null, ''])
@@ -29,13 +59,122 @@ test('a viewer opens an agent that is closed to others in a new tab', async ({ p
 
 test('the tab closes and the page says why when no link can be made', async ({ page, guards }) => {
   guards.allow(/^console: Failed to load resource/)
-  await openDeployment(page, 'support-agent')
+  await openDeployment(page)
   await page.route('**/graphql', (route) =>
     route.request().postData()?.includes('createDeploymentLink') ? route.abort() : route.continue(),
   )
   const opened = page.waitForEvent('popup')
-  await page.getByRole('link', { name: await addressOf('support-agent') }).click()
+  await page.getByRole('link', { name: address }).click()
   const tab = await opened
   await page.getByRole('alert').getByText('can’t be reached').waitFor()
   expect(tab.isClosed()).toBe(true)
+})
+
+async function openTryIt(page: Page): Promise<void> {
+  await openDeployment(page)
+  await page.getByRole('region', { name: 'Try it' }).getByRole('button', { name: 'Open' }).click()
+}
+
+interface Call {
+  method?: string
+  path: string
+  headers?: string
+  body?: string
+}
+
+async function send(page: Page, { method = 'GET', path, headers = '', body }: Call): Promise<void> {
+  await page.getByLabel('Method').selectOption(method)
+  await page.getByLabel('Path').fill(path)
+  await page.getByLabel('Headers', { exact: true }).fill(headers)
+  if (body !== undefined) await page.getByLabel('Body', { exact: true }).fill(body)
+  await page.getByRole('button', { name: 'Send' }).click()
+}
+const answerOf = (page: Page) => page.getByRole('region', { name: 'Answer' })
+
+test('a call shows status, times, headers and folded JSON, and the agent learns who calls', async ({ page }) => {
+  await openTryIt(page)
+  await send(page, {
+    method: 'PUT',
+    path: '/runs?a=1',
+    headers: 'X-Api-Key: theirs\nX-Mine: 1',
+    body: '{"input": "hello"}',
+  })
+  const answer = answerOf(page)
+  await answer.getByRole('status').getByText('200 OK').waitFor()
+  await expect.poll(() => answer.getByRole('status').innerText()).toMatch(/first byte \d+ ms · total \d+ ms · \d/)
+  await answer.getByText('Headers (').click()
+  await answer.getByText('x-answered-by: agent').waitFor()
+  const body = await answer.getByRole('group', { name: 'Body' }).innerText()
+  expect(body).toContain('method: "PUT"')
+  expect(body).toContain('body: "{\\"input\\": \\"hello\\"}"')
+  expect(body).toContain('content-type: "application/json"')
+  expect(body).toContain('x-api-key: "theirs"')
+  expect(body).toContain('x-mine: "1"')
+  expect(body).toContain('x-pilothouse-caller: "ey')
+  for (const hidden of ['x-pilothouse-link', 'cookie', 'origin', 'referer', 'sec-fetch-site'])
+    expect(body).not.toContain(`${hidden}:`)
+  await answer.getByText('headers: {').click()
+  await answer.getByText('x-mine:').waitFor({ state: 'hidden' })
+})
+
+test('events are shown as they arrive, until the user stops', async ({ page }) => {
+  await openTryIt(page)
+  await send(page, { path: '/events' })
+  const events = answerOf(page).getByRole('list', { name: 'Events' }).getByRole('listitem')
+  await expect.poll(() => events.count()).toBe(2)
+  expect(await events.allInnerTexts()).toEqual([
+    expect.stringMatching(/^1 values\s+\{\s+step: 1\s+\}$/),
+    expect.stringMatching(/^2 message · id 7\s+plain$/),
+  ])
+  await answerOf(page).getByText('arriving').waitFor()
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await answerOf(page).getByText('Stopped.').waitFor()
+  await page.getByRole('button', { name: 'Send' }).waitFor()
+})
+
+test('an error, a redirect and bytes are told apart', async ({ page, guards }) => {
+  guards.allow(/^console: Failed to load resource: the server responded with a status of 500/)
+  await openTryIt(page)
+  await send(page, { path: '/fails' })
+  await answerOf(page).getByText('500 Internal Server Error').waitFor()
+  await answerOf(page).getByText('broken').waitFor()
+  await send(page, { path: '/redirect' })
+  await answerOf(page).getByText('The agent redirects.').waitFor()
+  await send(page, { path: '/bytes' })
+  await answerOf(page).getByText('2.0 kB of data that is not text.').waitFor()
+  await send(page, { path: 'runs' })
+  await page.getByText('A path begins with a slash').waitFor()
+})
+
+test('the same call is a curl command, and recent calls have no credentials', async ({ page }) => {
+  await openTryIt(page)
+  await send(page, { method: 'POST', path: '/a', headers: 'Authorization: Bearer secret-1\nX-Mine: 1', body: "it's" })
+  await answerOf(page).getByText('200 OK').waitFor()
+  await page.getByText('curl', { exact: true }).click()
+  const command = await page.getByText('curl -sSN').innerText()
+  expect(command).toBe(
+    [
+      `curl -sSN -X POST '${address}/a'`,
+      '-H "X-Api-Key: $PILOTHOUSE_API_KEY"',
+      "-H 'Authorization: Bearer secret-1'",
+      "-H 'X-Mine: 1'",
+      "--data-raw 'it'\\''s'",
+    ].join(' \\\n  '),
+  )
+  await page.getByLabel('Headers', { exact: true }).fill('Cookie: a=1')
+  await page.getByText('Browsers don’t let pages send Cookie.').waitFor()
+
+  await page.reload()
+  await page.getByText('Recent calls (1)').click()
+  await page.getByLabel('Path').fill('/other')
+  await page.getByRole('button', { name: 'POST /a' }).click()
+  expect(await page.getByLabel('Path').inputValue()).toBe('/a')
+  expect(await page.getByLabel('Headers', { exact: true }).inputValue()).toBe('Authorization: \nX-Mine: 1')
+  const stored = () => page.evaluate(() => JSON.stringify(localStorage))
+  expect(await stored()).not.toContain('secret-1')
+  expect(await stored()).toContain('X-Mine')
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.waitForURL('**/sign-in*')
+  expect(await stored()).not.toContain('X-Mine')
 })

@@ -79,8 +79,9 @@ export async function guard(page: Page, origin: string): Promise<Guards> {
 const lineOf = (message: ConsoleMessage): string => `${oneLine(message.text())} (${message.location().url})`
 const oneLine = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
-/** `data:` and `blob:` leave the browser nowhere; `ws:` of the same host is the server's */
+/** `data:` and `blob:` leave the browser nowhere; `ws:` of the same host is the server's; agents are called by Try it */
 function isOurs(address: string, origin: string): boolean {
-  const { protocol, host } = new URL(address)
-  return ['data:', 'blob:', 'about:'].includes(protocol) || host === new URL(origin).host
+  const { protocol, host, hostname } = new URL(address)
+  const isAgent = hostname.endsWith('.localhost')
+  return ['data:', 'blob:', 'about:'].includes(protocol) || host === new URL(origin).host || isAgent
 }

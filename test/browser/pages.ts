@@ -50,6 +50,16 @@ export const PAGES: OnePage[] = [
     },
   },
   {
+    name: 'try-it',
+    async open(page, { workspace, ids }) {
+      await page.goto(`${workspace}/deployments/${ids['support-agent']}`)
+      await page.getByRole('region', { name: 'Try it' }).getByRole('button', { name: 'Open' }).click()
+      await page.getByRole('button', { name: 'Send' }).click()
+      await page.getByText('200 OK').waitFor()
+      await page.getByText('curl', { exact: true }).click()
+    },
+  },
+  {
     name: 'compare',
     async open(page, { workspace, ids }) {
       await page.goto(`${workspace}/deployments/${ids['triage-agent']}/compare`)

@@ -19,8 +19,8 @@ export interface OwnServer {
   cli(...args: string[]): Promise<string>
   /** Creates an API key whose owner is its name. `options`: more options of `keys create`. */
   newKey(role: string, name: string, ...options: string[]): Promise<string>
-  /** The repository of the fixtures' small agent, which this server serves. */
-  repository(name: string): Promise<AgentRepository>
+  /** A repository of the fixtures' small agent, or of another one, which this server serves. */
+  repository(name: string, agent?: Parameters<typeof agentRepository>[3]): Promise<AgentRepository>
   /** Kills it, as a crash does. */
   kill(): Promise<void>
   /** Starts it again with the same settings. */
@@ -83,8 +83,8 @@ export async function ownServer(
     cli: told,
     newKey: (role, name, ...options) =>
       told('server', 'keys', 'create', '--role', role, '--name', name, '--owner', name, ...options),
-    async repository(name) {
-      const repository = await agentRepository(path.join(folder.path, 'git'), name)
+    async repository(name, agent) {
+      const repository = await agentRepository(path.join(folder.path, 'git'), name, undefined, agent)
       repositories.push(repository)
       return repository
     },

@@ -14,7 +14,7 @@ import type { OwnServer } from './server.ts'
 interface Commands {
   cli(...args: string[]): Promise<string>
   /** Returns its address. */
-  repository(name: string): Promise<string>
+  repository(...args: Parameters<OwnServer['repository']>): Promise<string>
   push(name: string, greeting: string): Promise<string>
   kill(): Promise<void>
   start(): Promise<void>
@@ -25,8 +25,8 @@ export async function openControl(server: OwnServer): Promise<{ url: string; clo
   const repositories = new Map<string, AgentRepository>()
   const commands: Commands = {
     cli: server.cli,
-    async repository(name) {
-      const repository = await server.repository(name)
+    async repository(name, agent) {
+      const repository = await server.repository(name, agent)
       repositories.set(name, repository)
       return repository.url
     },
@@ -59,7 +59,7 @@ export async function openControl(server: OwnServer): Promise<{ url: string; clo
 
 /** For tests: a test that kills the server must start it again. */
 export function sharedServer(): Pick<OwnServer, 'cli' | 'kill' | 'start'> & {
-  repository(name: string): Promise<Pick<AgentRepository, 'url' | 'push'>>
+  repository(...args: Parameters<OwnServer['repository']>): Promise<Pick<AgentRepository, 'url' | 'push'>>
 } {
   async function ask<Name extends keyof Commands>(
     name: Name,
@@ -73,8 +73,8 @@ export function sharedServer(): Pick<OwnServer, 'cli' | 'kill' | 'start'> & {
     cli: (...args) => ask('cli', ...args),
     kill: () => ask('kill'),
     start: () => ask('start'),
-    async repository(name) {
-      return { url: await ask('repository', name), push: (greeting) => ask('push', name, greeting) }
+    async repository(name, agent) {
+      return { url: await ask('repository', name, agent), push: (greeting) => ask('push', name, greeting) }
     },
   }
 }

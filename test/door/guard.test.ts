@@ -287,3 +287,31 @@ test('only a reverse proxy learns whether a host is known', () => {
   expect(answers).toEqual([true, true, true, false])
   expect(isProxy('127.0.0.1', { 'x-forwarded-for': '192.0.2.1' })).toBe(false)
 })
+
+test('a link’s token in a header lets its caller in, by host and by path, and the agent does not get it', async () => {
+  for (const ownHost of [true, false]) {
+    const made = request({ 'x-pilothouse-link': link(), cookie: 'a=1' })
+    expect(await guard.check(made, { deployment: 'workspace', named: true, ownHost })).toEqual({ allow: true })
+    const { 'x-pilothouse-caller': token, ...rest } = made.headers
+    expect(rest).toEqual({ cookie: 'a=1' })
+    expect((await jwtVerify(token as string, callers, { audience: 'workspace' })).payload.sub).toBe('id of viewer')
+  }
+  expect(status(await check('organization', { 'x-pilothouse-link': link() }))).toBe(403)
+  for (const token of ['', 'wrong', link({}, issuer.privateKey)])
+    expect(status(await check('workspace', { 'x-pilothouse-link': token })), token).toBe(401)
+  const ofPublic: Record<string, string> = { 'x-pilothouse-link': '' }
+  expect(status(await check('public', ofPublic))).toBe(200)
+  expect(ofPublic).toEqual({})
+})
+
+test('a link of a session that has just begun waits for the copy that has it', async () => {
+  const late = (iat: number) => link({ act: { kind: 'session', id: 'new' }, iat: Math.floor(iat / 1000) })
+  const checked = check('workspace', { 'x-pilothouse-link': late(Date.now()) })
+  const opened = check('workspace', {}, `/?pilothouse_link=${late(Date.now())}`)
+  guard.confirm()
+  guard.set({ ...copy, sessions: ['new'] }, settings)
+  expect([await checked, await opened].map(status)).toEqual([200, 303])
+  guard.set(copy, settings)
+  // it has ended: the copy is newer than the link
+  expect(guard.check(request({ 'x-pilothouse-link': late(Date.now() - 60_000) }), null)).toMatchObject({ status: 401 })
+})

@@ -1,6 +1,8 @@
 /** How a server serves the dashboard: its paths, its policy, its caching, and the size of the first load. */
 import http from 'node:http'
 import { expect, test } from 'vitest'
+import { agentAddresses } from '../../src/app/door-access.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
 import { useApp } from '../support/app.ts'
 
 const app = useApp()
@@ -55,7 +57,7 @@ test('a path that names no dashboard file answers 404, never 500', async () => {
   expect(await asked(file!, { range: 'bytes=99999999-' })).toBe(200)
 })
 
-test('its policy allows nothing from other origins and nothing inline, except styles with the response’s nonce', async () => {
+test('its policy allows only calls of agents at other origins, and nothing inline, except styles with the response’s nonce', async () => {
   const [one, other] = [await page('/'), await page('/')]
   const nonces = [one, other].map(
     (response) => /'nonce-([^']+)'/.exec(response.headers.get('content-security-policy')!)![1]!,
@@ -66,7 +68,7 @@ test('its policy allows nothing from other origins and nothing inline, except st
     "script-src 'self'",
     "style-src 'self' 'nonce-N'",
     "img-src 'self'",
-    "connect-src 'self'",
+    "connect-src 'self' http://*.localhost:*",
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
@@ -89,4 +91,14 @@ test('its files are compressed and cached for a year, and the first load is less
     bytes += Number(response.headers.get('content-length'))
   }
   expect(bytes).toBeLessThan(250_000)
+})
+
+test.for([
+  [{}, 'http://*.localhost:8081'],
+  [{ APPS_PORT: '9000', APPS_TLS_CERT: '/c.pem', APPS_TLS_KEY: '/k.pem' }, 'https://*.localhost:9000'],
+  [{ APPS_PORT: '0' }, 'http://*.localhost:*'],
+  [{ APPS_URL: 'https://{name}.Apps.example.com' }, 'https://*.apps.example.com'],
+  [{ APPS_URL: 'https://agent-{name}-eu.example.com:8443' }, 'https://*.example.com:8443'],
+] as const)('with %o, the addresses of agents are %s', ([settings, expected]) => {
+  expect(agentAddresses(readConfig({ ...settings }))).toBe(expected)
 })

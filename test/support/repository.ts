@@ -10,6 +10,7 @@ import { removeFolder } from './data-dir.ts'
 
 const AGENTS = {
   agent: fileURLToPath(new URL('../../src/cli/demo-agent', import.meta.url)),
+  'calls-agent': fileURLToPath(new URL('../fixtures/calls-agent', import.meta.url)),
   'steady-agent': fileURLToPath(new URL('../fixtures/steady-agent', import.meta.url)),
 }
 const run = promisify(execFile)

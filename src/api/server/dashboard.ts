@@ -15,8 +15,8 @@ import { VERSION } from '../../platform/files/version.ts'
 /** Placeholder in the built page for the nonce of the answer (start/dashboard.ts). */
 const NONCE = '__NONCE__'
 
-/** Without a build, `/` is a page with links to the APIs. */
-export async function mountDashboard(fastify: FastifyInstance): Promise<void> {
+/** Without a build, `/` is a page with links to the APIs. `agents`: sources of CSP that are addresses of agents, which pages call. */
+export async function mountDashboard(fastify: FastifyInstance, agents: readonly string[]): Promise<void> {
   const folder = findBuiltDashboard()
   if (folder === null) return mountRootPath(fastify, null)
   const page = fs.readFileSync(path.join(folder, 'index.html'), 'utf8')
@@ -38,7 +38,7 @@ export async function mountDashboard(fastify: FastifyInstance): Promise<void> {
     })
     const sendPage = async (reply: FastifyReply) => {
       const nonce = randomBytes(16).toString('base64')
-      await reply.helmet(securityHeaders(nonce))
+      await reply.helmet(securityHeaders(nonce, agents))
       reply.header('cache-control', 'no-cache').type('text/html; charset=utf-8')
       return reply.send(page.replaceAll(NONCE, nonce))
     }
@@ -57,15 +57,15 @@ function toApiError(error: unknown, _request: FastifyRequest, reply: FastifyRepl
   reply.callNotFound()
 }
 
-/** No content of other hosts. Only the UI kit's inline styles are allowed, by the nonce. */
-function securityHeaders(nonce: string) {
+/** No content of other hosts, except answers of agents. Only the UI kit's inline styles are allowed, by the nonce. */
+function securityHeaders(nonce: string, agents: readonly string[]) {
   const directives = {
     'default-src': ["'none'"],
     'script-src': ["'self'"],
     'style-src': ["'self'", `'nonce-${nonce}'`],
     'img-src': ["'self'"],
     // includes WebSockets
-    'connect-src': ["'self'"],
+    'connect-src': ["'self'", ...agents],
     'form-action': ["'self'"],
     'base-uri': ["'none'"],
     'frame-ancestors': ["'none'"],

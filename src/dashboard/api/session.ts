@@ -6,6 +6,8 @@
 import { createStore, useStore } from './store.ts'
 
 const STORAGE_KEY = 'pilothouse.session'
+/** Signing out removes what localStorage has under names with this prefix. */
+export const USER_DATA = 'pilothouse.user.'
 
 export interface Session {
   id: string
@@ -78,6 +80,7 @@ export function signOut(): void {
   // an unreachable server ends the session when it expires: no other client has this half
   const headers = { ...sessionHeaders(), ...(session.workspaceId && { 'x-tenant-id': session.workspaceId }) }
   fetch('/v2/sessions/current', { method: 'DELETE', headers, keepalive: true }).catch(() => undefined)
+  for (const name of Object.keys(localStorage)) if (name.startsWith(USER_DATA)) localStorage.removeItem(name)
   dropSession('signed-out')
 }
 

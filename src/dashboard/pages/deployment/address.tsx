@@ -2,9 +2,9 @@
 import { Anchor, Group, Text } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
 import { type MouseEvent, useState } from 'react'
-import { useUncachedWrite } from '../../api/use-write.ts'
 import { Copy } from '../../components/copy.tsx'
-import { createLinkMutation, type ShownDeployment } from './documents.ts'
+import { useCreateLink } from '../../components/deployment-link.ts'
+import type { ShownDeployment } from './documents.ts'
 import classes from './overview.module.css'
 
 const ACCESS_TEXTS = {
@@ -19,7 +19,7 @@ interface AddressProps {
 }
 
 export function Address({ deployment: { id, access }, url }: AddressProps) {
-  const [createLink] = useUncachedWrite(createLinkMutation)
+  const [createLink] = useCreateLink()
   const [failure, setFailure] = useState<string | null>(null)
   const open = async (event: MouseEvent) => {
     if (access === 'public') return

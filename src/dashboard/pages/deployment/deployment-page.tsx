@@ -19,6 +19,7 @@ import { Overview } from './overview.tsx'
 import { RolloutProgress } from './rollout-progress.tsx'
 import { MIN_ROLLOUTS } from './rollout-times.ts'
 import { Timeline } from './timeline.tsx'
+import { TryItSection } from './try-it-section.tsx'
 
 /** Renders nothing if uPlot fails to load: it rejects a browser language that is no BCP 47 tag (`en-US@posix`). */
 const RolloutChart = lazy(() => import('./rollout-chart.tsx').catch(() => ({ default: () => null })))
@@ -158,6 +159,9 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
               .join()}
           />
         </Suspense>
+      )}
+      {deployment.url && status !== 'AWAITING_DELETE' && (
+        <TryItSection deployment={{ id, url: deployment.url, access: deployment.access }} />
       )}
       <Stack gap="sm" component="section" aria-labelledby="revisions">
         <Group justify="space-between" gap="xs">

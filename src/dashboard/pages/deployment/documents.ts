@@ -110,16 +110,4 @@ export const olderQuery = graphql(
   [revisionFragment],
 )
 
-/** Send it without the cache: the link is secret. */
-export const createLinkMutation = graphql(`
-  mutation CreateDeploymentLink($input: CreateDeploymentLinkInput!) {
-    createDeploymentLink(input: $input) {
-      __typename
-      ... on CreateDeploymentLinkSuccess {
-        url
-      }
-    }
-  }
-`)
-
 export type ShownDeployment = NonNullable<ResultOf<typeof deploymentQuery>['deployment']>

@@ -1,4 +1,5 @@
 /** The form's input as a curl command and a GraphQL mutation, without secret values. */
+import { quoted } from '../../components/try-it/request.ts'
 import { type Draft, toCreateInput } from './draft.ts'
 
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
@@ -13,9 +14,6 @@ const withoutValues = (draft: Draft) => {
   const input = toCreateInput(draft)
   return { ...input, secrets: input.secrets.map(({ name }) => ({ name, value: '…' })) }
 }
-
-/** Quotes text for a shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 interface ApiTarget {
   origin: string

@@ -1,0 +1,127 @@
+/** Shows an agent's answer: status, times, headers, and the body by its kind. */
+import { Badge, Box, Code, Group, Stack, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { Copy } from '../copy.tsx'
+import type { Answer, AnswerBody, AnswerEvent } from './answer.ts'
+import { JsonView } from './json-view.tsx'
+import classes from './try-it.module.css'
+
+export function AnswerView({ answer }: { answer: Answer }) {
+  const { status, statusText, headers, firstByteMs, totalMs, bytes, body, failure } = answer
+  return (
+    <Stack gap="xs" component="section" aria-label="Answer">
+      <Group gap="xs" role="status">
+        {body.kind !== 'redirect' && (
+          <Badge color={status < 300 ? 'green' : status < 500 ? 'yellow' : 'red'} variant="light" tt="none">
+            {status} {statusText}
+          </Badge>
+        )}
+        <Text size="xs" c="dimmed">
+          first byte {duration(firstByteMs)} · {totalMs === null ? 'arriving' : `total ${duration(totalMs)}`} ·{' '}
+          {size(bytes)}
+        </Text>
+        {failure && (
+          <Text size="xs" c="red">
+            {failure}
+          </Text>
+        )}
+      </Group>
+      {headers.length > 0 && (
+        <details>
+          <summary className={classes.summary}>Headers ({headers.length})</summary>
+          <Code block tabIndex={0} className={classes.code}>
+            {headers.map(([name, value]) => `${name}: ${value}`).join('\n')}
+          </Code>
+        </details>
+      )}
+      <BodyView body={body} bytes={bytes} />
+    </Stack>
+  )
+}
+
+function BodyView({ body, bytes }: { body: AnswerBody; bytes: number }) {
+  switch (body.kind) {
+    case 'redirect':
+      return <Text size="sm">The agent redirects. Browsers hide to where from a page; the curl command shows it.</Text>
+    case 'binary':
+      return <Text size="sm">{size(bytes)} of data that is not text.</Text>
+    case 'json':
+      return (
+        <Panel text={JSON.stringify(body.value, null, 2)}>
+          <JsonView value={body.value} />
+        </Panel>
+      )
+    case 'text':
+      return body.text === '' ? null : (
+        <Panel text={body.text}>
+          <pre className={classes.text}>{body.text}</pre>
+          {body.isCut && 'The rest is not shown.'}
+        </Panel>
+      )
+    case 'events':
+      return <Events events={body.events} count={body.count} />
+  }
+}
+
+function Panel({ text, children }: { text: string; children: ReactNode }) {
+  return (
+    <div className={classes.panel}>
+      <div className={classes.copy}>
+        <Copy text={text} what="the answer" />
+      </div>
+      {/* the keyboard scrolls it */}
+      <Box className={classes.scroll} role="group" aria-label="Body" tabIndex={0}>
+        {children}
+      </Box>
+    </div>
+  )
+}
+
+function Events({ events, count }: { events: AnswerEvent[]; count: number }) {
+  return (
+    <>
+      <Text size="xs" c="dimmed">
+        {count === 1 ? '1 event' : `${count.toLocaleString()} events`}
+        {count > events.length && `, the last ${events.length} are shown`}
+      </Text>
+      {events.length > 0 && (
+        <Panel text={events.map(({ data }) => data).join('\n')}>
+          <ol className={classes.events} aria-label="Events">
+            {events.map((event) => (
+              <Event key={event.number} event={event} />
+            ))}
+          </ol>
+        </Panel>
+      )}
+    </>
+  )
+}
+
+function Event({ event: { number, name, id, data } }: { event: AnswerEvent }) {
+  const value = parsed(data)
+  return (
+    <li className={classes.event}>
+      <Text size="xs" c="dimmed" className={classes.eventHead}>
+        {number} {name ?? 'message'}
+        {id !== undefined && ` · id ${id}`}
+      </Text>
+      <div>
+        {value === undefined ? <pre className={classes.text}>{data}</pre> : <JsonView value={value} depth={1} />}
+      </div>
+    </li>
+  )
+}
+
+/** Undefined: it is not an object or a list in JSON. */
+function parsed(text: string): object | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const duration = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`)
+const size = (bytes: number): string =>
+  bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
