@@ -16,6 +16,7 @@ import { endBodyProperly, endWebSocketProperly } from './endings.ts'
 import { RequestFigures } from './figures.ts'
 import { protectCookies, removeConnectionHeaders, removeSessionCookies, sanitizeResponse } from './headers.ts'
 import { addTraceIds } from './trace.ts'
+import { Turns } from './turns.ts'
 
 /** longest wait of a request while the proxy is paused */
 const MAX_PAUSE_MS = 10_000
@@ -74,6 +75,7 @@ export class AppProxy {
   readonly bounds = new RequestBounds()
   readonly figures = new RequestFigures()
   // an `agent` here would override that of each call
+  readonly #turns = new Turns()
   readonly #proxy = createProxyServer({ xfwd: true })
   readonly #open = new Set<http.ServerResponse>()
   /** by client socket; the function ends it */
@@ -185,6 +187,8 @@ export class AppProxy {
 
   /** Chooses the target and counts the exchange synchronously, so no switch can happen between. */
   async #route(exchange: http.ServerResponse | Duplex): Promise<Target | null> {
+    const turn = this.#turns.take()
+    if (turn) await turn
     if (this.#paused) await this.#paused
     const target = this.#target
     if (target && !exchange.destroyed) target.track(exchange)

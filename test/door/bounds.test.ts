@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Bounds } from '../../src/dataplane/process/door/messages.ts'
 import { Address } from '../../src/door/address.ts'
+import { Turns } from '../../src/door/turns.ts'
 import { freePort } from '../support/free-port.ts'
 import { openListeners } from './support.ts'
 
@@ -189,4 +190,24 @@ test('an offer of WebSocket among other protocols gets 400', async () => {
   const socket = connect('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket, other\r\n\r\n')
   const [answer] = await once(socket, 'data')
   expect(String(answer)).toContain('HTTP/1.1 400 ')
+})
+
+test('of many requests at one moment eight begin in each turn of the event loop, in their order', async () => {
+  const turns = new Turns()
+  const begun: number[] = []
+  const begin = async (n: number) => {
+    await turns.take()
+    begun.push(n)
+  }
+  const all = Promise.all(Array.from({ length: 20 }, (_, n) => begin(n)))
+  const counts: number[] = []
+  while (counts.at(-1) !== 20) {
+    // after the promises of this turn
+    await new Promise((resolve) => setImmediate(resolve))
+    counts.push(begun.length)
+  }
+  await all
+  expect(Math.max(...counts.map((count, i) => count - (counts[i - 1] ?? 8)))).toBe(8)
+  expect(begun).toEqual([...begun].sort((a, b) => a - b))
+  expect(turns.take()).toBeNull()
 })

@@ -14,8 +14,8 @@ export interface Load {
   keys: string[]
   /** Sent one after the other, in a cycle. */
   requests: Asked[]
-  /** The expected status. */
-  status: number
+  /** The expected status; null: any. */
+  status: number | null
 }
 
 export type LoadOrder =

@@ -1,14 +1,17 @@
 /**
- * The door between a client and an agent, compared with the agent alone and with Caddy, if it is installed. The agent answers with a
- * few bytes. CPU is the proxy's. Linux only.
+ * The door between a client and an agent, compared with the agent alone and with Caddy, if it is installed: an open agent, one that
+ * needs a key, and one whose neighbour is flooded. The agent answers with a few bytes. CPU is the proxy's. Linux only.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { connectToDoor, type DoorConnection } from '../../../src/dataplane/process/door/door-connection.ts'
+import type { Bounds, Place } from '../../../src/dataplane/process/door/messages.ts'
 import { startDoor } from '../../../src/dataplane/process/door/start-door.ts'
 import { bundleProgram, PROGRAM_ENTRIES } from '../../../src/dataplane/process/machine/bundle.ts'
+import type { AccessCopy, GuardSettings } from '../../../src/domain/values/access-copy.ts'
 import { freePort } from '../../support/free-port.ts'
 import { temporaryFolder } from '../../support/process.ts'
 import { cpuOf } from '../../support/steady/supervisors.ts'
@@ -18,6 +21,14 @@ import { say } from './support.ts'
 const CONNECTIONS = 16
 const SECONDS = 3
 const ROUNDS = 5
+const KEY = 'k'
+/** of a client that sends more than its deployment may get, and of the deployment beside it */
+const FLOOD_CONNECTIONS = 500
+const NEIGHBOUR_CONNECTIONS = 2
+/** deployments: one has a port, the others are names on another port */
+const OPEN = 'open'
+const GUARDED = 'guarded'
+const FLOODED = 'flooded'
 
 const AGENT =
   "require('http').createServer((request, answer) => answer.end('hello')).listen(process.argv[1], '127.0.0.1', () => console.log('up'))"
@@ -25,6 +36,7 @@ const AGENT =
 interface Contender {
   name: string
   port: number
+  path: string
   /** process id of the proxy; null: none */
   pid: number | null
   figures: { perSecond: number; p50: number; p99: number; cpuUs: number }[]
@@ -34,7 +46,8 @@ export async function doorThroughput(): Promise<void> {
   const folder = await temporaryFolder()
   const children: ChildProcess[] = []
   const generator = new Generator(folder.path)
-  let door: { connection: DoorConnection; port: number; pid: number } | null = null
+  const flood = new Generator(folder.path)
+  let door: Awaited<ReturnType<typeof openDoor>> | null = null
   try {
     const agentPort = await freePort()
     const agent = spawn(process.execPath, ['-e', AGENT, String(agentPort)], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -42,17 +55,19 @@ export async function doorThroughput(): Promise<void> {
     await new Promise((resolve) => agent.stdout!.once('data', resolve))
     door = await openDoor(folder.path, agentPort)
     const contenders: Contender[] = [
-      { name: 'the agent alone', port: agentPort, pid: null, figures: [] },
-      { name: 'behind the door', port: door.port, pid: door.pid, figures: [] },
+      { name: 'the agent alone', port: agentPort, path: '/', pid: null, figures: [] },
+      { name: 'behind the door', port: door.port, path: '/', pid: door.pid, figures: [] },
+      { name: 'behind the door, with a key', port: door.namesPort, path: '/~guarded/', pid: door.pid, figures: [] },
     ]
     const caddy = await startCaddy(folder.path, agentPort)
     if (caddy) {
       children.push(caddy.child)
-      contenders.push({ name: 'behind Caddy', port: caddy.port, pid: caddy.child.pid!, figures: [] })
+      contenders.push({ name: 'behind Caddy', port: caddy.port, path: '/', pid: caddy.child.pid!, figures: [] })
     }
-    for (const { name, port } of contenders)
-      generator.prepare(name, { url: `http://127.0.0.1:${port}`, keys: ['k'], requests: [{ path: '/' }], status: 200 })
+    for (const { name, port, path } of contenders)
+      generator.prepare(name, { url: `http://127.0.0.1:${port}`, keys: [KEY], requests: [{ path }], status: 200 })
     for (let round = 0; round <= ROUNDS; round++) for (const one of contenders) await measure(generator, one, round)
+    await measureFlood(generator, flood, door.namesPort)
     for (const { name, pid, figures } of contenders) {
       const middle = (key: keyof (typeof figures)[number]) =>
         figures.map((it) => it[key]).sort((a, b) => a - b)[Math.floor(figures.length / 2)]!
@@ -63,9 +78,10 @@ export async function doorThroughput(): Promise<void> {
       )
     }
   } finally {
-    door?.connection.close()
+    door?.close()
     for (const child of children) child.kill('SIGKILL')
     await generator.end()
+    await flood.end()
     await folder.remove()
   }
 }
@@ -80,28 +96,88 @@ async function measure(generator: Generator, contender: Contender, round: number
   figures.push({ perSecond: requests / seconds, p50, p99, cpuUs })
 }
 
-/** A door with one address, controlled as by a keeper. */
+/** What a flood of one deployment costs the other one. */
+async function measureFlood(generator: Generator, flood: Generator, port: number): Promise<void> {
+  const load = (name: string) => ({ url: `http://127.0.0.1:${port}`, keys: [KEY], requests: [{ path: `/~${name}/` }] })
+  generator.prepare('neighbour', { ...load(GUARDED), status: 200 })
+  flood.prepare('flood', { ...load(FLOODED), status: null })
+  const measure = () => generator.run('neighbour', { connections: NEIGHBOUR_CONNECTIONS, seconds: SECONDS })
+  const before = await measure()
+  const flooded = flood.run('flood', { connections: FLOOD_CONNECTIONS, seconds: SECONDS + 2 })
+  await delay(1000)
+  const during = await measure()
+  const { requests, seconds } = await flooded
+  say('a neighbour', `p50 ${before.p50.toFixed(2)}  p99 ${before.p99.toFixed(2)}`)
+  const rate = (requests / seconds).toFixed(0)
+  say('a neighbour beside a flood', `p50 ${during.p50.toFixed(2)}  p99 ${during.p99.toFixed(2)}  (${rate}/s)`)
+}
+
+/** A door with one open address, and two on a port for names whose callers need a key. Controlled as by a server and keepers. */
 async function openDoor(root: string, agentPort: number) {
   const folder = path.join(root, 'door')
   mkdirSync(folder)
   const file = path.join(root, 'door.mjs')
   writeFileSync(file, bundleProgram(PROGRAM_ENTRIES.door).text)
   startDoor({ node: process.execPath, file, folder, account: null })
-  let isOpen = false
-  const connect = () =>
-    connectToDoor(folder, (event) => {
-      if (event.say === 'listening') isOpen = event.problem === null
-    })
-  let connection = await connect()
-  for (; !connection; connection = await connect()) await delay(50)
-  const port = await freePort()
-  const { pid } = (await connection.request({ do: 'hello', deployment: 'bench' }))!
   const upstream = { id: 'agent', host: '127.0.0.1', port: agentPort }
-  const address = { port, host: '127.0.0.1' }
-  await connection.request({ do: 'apply', state: { address, upstream, held: false, ending: [] } })
-  while (!isOpen) await delay(20)
-  return { connection, port, pid: pid! }
+  const host = '127.0.0.1'
+  const connections: DoorConnection[] = []
+  const keep = async (deployment: string, address: Place, bounds?: Bounds): Promise<DoorConnection> => {
+    let isOpen = false
+    const connect = () =>
+      connectToDoor(folder, (event) => {
+        if (event.say === 'listening') isOpen = event.problem === null
+      })
+    let connection = await connect()
+    for (; !connection; connection = await connect()) await delay(50)
+    connections.push(connection)
+    await connection.request({ do: 'hello', deployment })
+    const state = { address, upstream, held: false, ending: [], ...(bounds && { bounds }) }
+    await connection.request({ do: 'apply', state })
+    while (!isOpen) await delay(20)
+    return connection
+  }
+  const [port, namesPort] = [await freePort(), await freePort()]
+  const connection = await keep(OPEN, { port, host })
+  await connection.request({ do: 'access', news: { hash: '1', settings: GUARD, copy: COPY } })
+  for (const [name, bounds] of Object.entries({ [GUARDED]: UNBOUNDED, [FLOODED]: BOUNDS }))
+    await keep(name, { port: namesPort, host, name, hosts: [] }, bounds)
+  const { pid } = (await connection.request({ do: 'hello', deployment: null }))!
+  const close = () => {
+    for (const one of connections) one.close()
+  }
+  return { port, namesPort, pid: pid!, close }
 }
+
+const GUARD: GuardSettings = {
+  issuer: 'http://localhost',
+  hosts: '{name}.localhost',
+  secure: false,
+  trustProxy: [],
+  offlineHours: 24,
+  jwt: null,
+}
+const TENANT = { workspace: 'w', organization: 'o' }
+const COPY: AccessCopy = {
+  deployments: [
+    { id: OPEN, name: null, ...TENANT, access: 'public' },
+    ...[GUARDED, FLOODED].map((id) => ({ id, name: id, ...TENANT, access: 'workspace' as const })),
+  ],
+  keys: [{ id: 'key', hash: createHash('sha256').update(KEY).digest('hex'), ...TENANT, role: 'caller', expires: null }],
+  sessions: [],
+  linkKeys: [],
+}
+/** the defaults (platform/config/settings.ts) */
+const BOUNDS: Bounds = {
+  requests: 1000,
+  requestsPerSecond: 5000,
+  clientRequestsPerSecond: null,
+  bodyBytes: null,
+  headerMs: 60_000,
+  idleMs: null,
+  trustProxy: [],
+}
+const UNBOUNDED: Bounds = { ...BOUNDS, requestsPerSecond: null }
 
 /** Null: Caddy is not installed. */
 async function startCaddy(folder: string, agentPort: number): Promise<{ child: ChildProcess; port: number } | null> {

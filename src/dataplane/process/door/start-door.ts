@@ -21,7 +21,7 @@ export interface InheritedAddress extends Place {
 }
 
 /** Limits V8's young generation (MB): V8 does not give back what a burst of requests made it grow by. */
-const MEMORY_OPTIONS = ['--max-semi-space-size=2']
+const MEMORY_OPTIONS = ['--max-semi-space-size=8']
 
 /** from the start of a door until it listens; then another may be started */
 const START_MS = 3000
