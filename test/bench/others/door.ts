@@ -22,7 +22,7 @@ const CONNECTIONS = 16
 const SECONDS = 3
 const ROUNDS = 5
 const KEY = 'k'
-/** of a client that sends more than its deployment may get, and of the deployment beside it */
+/** of a client that sends more than its deployment may get, and of the other deployment */
 const FLOOD_CONNECTIONS = 500
 const NEIGHBOUR_CONNECTIONS = 2
 /** deployments: one has a port, the others are names on another port */
@@ -109,7 +109,7 @@ async function measureFlood(generator: Generator, flood: Generator, port: number
   const { requests, seconds } = await flooded
   say('a neighbour', `p50 ${before.p50.toFixed(2)}  p99 ${before.p99.toFixed(2)}`)
   const rate = (requests / seconds).toFixed(0)
-  say('a neighbour beside a flood', `p50 ${during.p50.toFixed(2)}  p99 ${during.p99.toFixed(2)}  (${rate}/s)`)
+  say('a neighbour of a flood', `p50 ${during.p50.toFixed(2)}  p99 ${during.p99.toFixed(2)}  (${rate}/s)`)
 }
 
 /** A door with one open address, and two on a port for names whose callers need a key. Controlled as by a server and keepers. */
