@@ -11,6 +11,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { DATA_PLANE_EXAMPLES } from '../src/api/rest/examples/data-plane.ts'
 import { BUILDER_SETTINGS } from '../src/platform/config/builder-settings.ts'
+import { DOOR_SETTINGS } from '../src/platform/config/door-settings.ts'
 import { LISTENER_SETTINGS } from '../src/platform/config/listener-settings.ts'
 import { SETTINGS } from '../src/platform/config/settings.ts'
 import { LOCAL } from './oauth/support.ts'
@@ -32,6 +33,7 @@ const PAGES = new Map(
 test.each([
   ['settings', SETTINGS],
   ['listener settings', LISTENER_SETTINGS],
+  ['door settings', DOOR_SETTINGS],
   ['builder settings', BUILDER_SETTINGS],
 ])('all %s are in their table, with their default and what they are for', (marker, settings) => {
   const page = PAGES.get('docs/settings.md')!

@@ -20,6 +20,7 @@ import { ResponseCache } from '../api/response-cache/response-cache.ts'
 import { restPlugin } from '../api/rest/plugin.ts'
 import { createCrossOrigin } from '../api/server/cross-origin.ts'
 import { mountDashboard } from '../api/server/dashboard.ts'
+import { type DoorStreams, mountDoorStreams } from '../api/server/door-stream.ts'
 import { closeHttp, createHttp, databaseCheck } from '../api/server/http.ts'
 import { createListening } from '../api/server/listening.ts'
 import { mountMetrics } from '../api/server/metrics.ts'
@@ -36,7 +37,7 @@ import type { Database } from '../platform/postgres/client.ts'
 import { type Background, type Ending, startBackground } from './background.ts'
 import { createCore, publicUrlOf } from './core.ts'
 import { createDatabaseWait } from './database-wait.ts'
-import { agentAddresses } from './door-access.ts'
+import { agentAddresses, createClusterDoorNews } from './door-access.ts'
 import { checkKeyRing } from './keyring-file.ts'
 import { createLimits } from './limits.ts'
 import { createLogger } from './logger.ts'
@@ -176,6 +177,9 @@ async function assemble(
     agentFigures: async () => background?.requestFigures() ?? null,
   })
   await mountDashboard(fastify, [agentAddresses(config)])
+  const doors: DoorStreams | null = config.DOOR_TOKEN
+    ? mountDoorStreams(fastify, config.DOOR_TOKEN, createClusterDoorNews({ ...core, ...database.background }, config))
+    : null
   const responseCache = new ResponseCache(config.RESPONSE_CACHE_MB * 1024 * 1024)
   await fastify.register(restPlugin, {
     core,
@@ -206,7 +210,7 @@ async function assemble(
     core.login
       ?.prepare()
       .catch((error) => log.warn({ said: clauseOf(error) }, 'the provider of OIDC_ISSUER does not answer correctly'))
-    background = await startBackground({ core, database, config, log, direct, keys, onStuck })
+    background = await startBackground({ core, database, config, log, direct, keys, doors, onStuck })
   }
 
   async function drain(ending: Ending): Promise<void> {
@@ -214,6 +218,7 @@ async function assemble(
     unwatch?.()
     await starting?.catch(() => {})
     credentials.stop()
+    doors?.close()
     await Promise.all([relay.stop(), background?.stop(ending), closeHttp(fastify)])
     await opened.close()
   }

@@ -2,6 +2,7 @@
 import os from 'node:os'
 import type { Logger } from 'pino'
 import type { ReadAgentFigures } from '../api/server/agent-figures.ts'
+import type { DoorStreams } from '../api/server/door-stream.ts'
 import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
 import { programFile } from '../dataplane/process/machine/programs.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../dataplane/process/runtime.ts'
@@ -25,7 +26,7 @@ import type { Database } from '../platform/postgres/client.ts'
 import { type Listening, listen } from '../platform/postgres/listen.ts'
 import { createAdmission } from './admission.ts'
 import { type Certificate, readAppsCertificate } from './apps-certificate.ts'
-import { createDoorAccess } from './door-access.ts'
+import { boundsOf, createDoorAccess } from './door-access.ts'
 import { createImageStore, pullCredentialsOf } from './image-store.ts'
 import { changeJobsOf, gitProviderJobsOf, jobsOf } from './jobs.ts'
 import { createSourceAccess } from './source-access.ts'
@@ -39,7 +40,7 @@ const REPORT_MS = 20_000
 /** interval of the check for agents whose deployments are gone */
 const ORPHAN_CHECK_SECONDS = 60
 
-/** interval in which the door learns of new and revoked keys */
+/** interval in which doors learn of new and revoked keys */
 const DOOR_NEWS_SECONDS = 2
 
 /** interval in which the door gets the certificate of its port */
@@ -64,6 +65,8 @@ export interface BackgroundOptions {
   direct: string | null
   /** receives revoked keys */
   keys: { revoked(keyId: string): void; missed(): void }
+  /** null: this server has no doors in clusters */
+  doors: DoorStreams | null
   /** called when the worker can't stop a step: this process must end */
   onStuck: (error: Error) => void
 }
@@ -80,7 +83,7 @@ const isOutage = (error: unknown) => databaseFailure(error) === 'lost'
 
 /** Resolves when LISTEN is active and the worker runs. */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
-  const { core, database, config, log, direct, keys, onStuck } = options
+  const { core, database, config, log, direct, keys, doors, onStuck } = options
   const notifier = createNotifier()
   core.notifier = notifier
   // only this server's commits: other servers announce theirs
@@ -119,7 +122,11 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     await Promise.all([listening.close(), gitProviderJobs.stop(), changeJobs.stop()])
     throw error
   }
-  const jobs = startJobs(log, jobsOf(own, config.SWEEP_SECONDS), isOutage)
+  const jobs = startJobs(
+    log,
+    [...jobsOf(own, config.SWEEP_SECONDS), ...(doors ? [newsForDoors(() => doors.tell())] : [])],
+    isOutage,
+  )
   return {
     requestFigures: async () => worker?.local?.requestFigures() ?? null,
     async stop(ending) {
@@ -155,7 +162,13 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     if (core.admission) own.admission = core.admission
     const looks = startJobs(
       log,
-      local ? [agentsWithoutDeployment(own, local), newsForTheDoor(local), certificateOfDoor(certificate, local)] : [],
+      local
+        ? [
+            agentsWithoutDeployment(own, local),
+            newsForDoors(() => local.tellDoor()),
+            certificateOfDoor(certificate, local),
+          ]
+        : [],
       isOutage,
     )
     return {
@@ -197,10 +210,10 @@ async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promi
   return (await createClusterRuntime(config, config.K8S_NAMESPACE ?? null, log, images, pullCredentials)).runtime
 }
 
-const newsForTheDoor = (runtime: ProcessRuntime): Job => ({
-  name: 'news for the door about who may call',
+const newsForDoors = (round: () => Promise<void>): Job => ({
+  name: 'news for doors about who may call',
   intervalSeconds: DOOR_NEWS_SECONDS,
-  round: () => runtime.tellDoor(),
+  round,
 })
 
 /** A new door has no certificate, and the files may change. */
@@ -245,15 +258,7 @@ async function processRuntime(
       adminUrl,
       access: createDoorAccess(core, config),
       apps: { port: config.APPS_PORT, url: config.APPS_URL, host: config.HOST, tls: usesTls },
-      bounds: {
-        requests: config.APP_REQUESTS,
-        requestsPerSecond: config.APP_REQUESTS_PER_SECOND,
-        clientRequestsPerSecond: config.APP_CLIENT_REQUESTS_PER_SECOND,
-        bodyBytes: config.APP_BODY_MB && config.APP_BODY_MB * 1_000_000,
-        headerMs: config.HEADER_SECONDS * 1000,
-        idleMs: config.APP_CONNECTION_IDLE_SECONDS && config.APP_CONNECTION_IDLE_SECONDS * 1000,
-        trustProxy: config.TRUST_PROXY,
-      },
+      bounds: boundsOf(config),
       appHost: config.APP_HOST,
       port: config.PORT,
       appPorts: config.APP_PORTS,

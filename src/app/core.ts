@@ -186,6 +186,7 @@ function settingsOf(config: Config): DomainSettings {
     deploymentModes: config.DEPLOYMENT_MODES,
     runtime: config.RUNTIME,
     podClasses: config.RUNTIME === 'kubernetes' ? Object.keys(config.POD_CLASSES).sort() : [],
+    clusterDoor: config.DOOR_TOKEN ? { listeners: config.DOOR_LISTENERS } : null,
     deadlineMinutes: {
       PROVISION: config.PROVISION_DEADLINE_MINUTES,
       BUILD: config.BUILD_DEADLINE_MINUTES,

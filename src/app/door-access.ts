@@ -1,7 +1,9 @@
-/** What this server tells the door of its machine about callers: the copy from the database, and settings. */
+/** What this server tells doors, of its machine or of clusters: the copy from the database, and settings. */
 import { createRemoteJWKSet } from 'jose'
+import type { DoorNewsSource } from '../api/server/door-stream.ts'
 import type { AccessSource } from '../dataplane/process/door/access-push.ts'
-import { readAccessCopy, saveCallerKey } from '../domain/keys/access-copy.ts'
+import type { Bounds } from '../dataplane/process/door/messages.ts'
+import { type DoorCluster, readAccessCopy, saveCallerKey } from '../domain/keys/access-copy.ts'
 import { linkKey } from '../domain/keys/signing-keys.ts'
 import type { ReadCore } from '../domain/transaction/context.ts'
 import type { Config } from '../platform/config/config.ts'
@@ -19,7 +21,8 @@ export function agentAddresses(config: Config): string {
   return (APPS_URL ?? byDefault).replace(/[^/.]*\{name\}[^.:]*/, '*').toLowerCase()
 }
 
-export function createDoorAccess(core: ReadCore, config: Config): AccessSource {
+/** `cluster`: null for the door of this machine. */
+export function createDoorAccess(core: ReadCore, config: Config, cluster: DoorCluster | null = null): AccessSource {
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: jwksUrl } = config
   const jwks = jwksUrl ? createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: 3000 }) : null
   let fetchedAt = Number.NEGATIVE_INFINITY
@@ -39,7 +42,7 @@ export function createDoorAccess(core: ReadCore, config: Config): AccessSource {
     async read(known) {
       // the door must know the key before the first link is made
       if (known === null) await linkKey(core)
-      return readAccessCopy(core, known)
+      return readAccessCopy(core, known, cluster)
     },
     saveCallerKey: (key) => saveCallerKey(core, key),
     settings: () => ({
@@ -50,5 +53,25 @@ export function createDoorAccess(core: ReadCore, config: Config): AccessSource {
       offlineHours: config.APPS_OFFLINE_HOURS,
       jwt: issuer && audience && jwks ? { issuer, audience, keys: issuerKeys() as never } : null,
     }),
+  }
+}
+
+/** What this server tells the doors of its cluster. */
+export function createClusterDoorNews(core: ReadCore, config: Config): DoorNewsSource {
+  const namespace = config.RUNTIME === 'kubernetes' ? (config.K8S_NAMESPACE ?? null) : null
+  const access = createDoorAccess(core, config, { listeners: config.DOOR_LISTENERS, namespace })
+  return { ...access, settings: () => ({ settings: access.settings(), bounds: boundsOf(config) }) }
+}
+
+/** Limits of one deployment's requests. */
+export function boundsOf(config: Config): Bounds {
+  return {
+    requests: config.APP_REQUESTS,
+    requestsPerSecond: config.APP_REQUESTS_PER_SECOND,
+    clientRequestsPerSecond: config.APP_CLIENT_REQUESTS_PER_SECOND,
+    bodyBytes: config.APP_BODY_MB && config.APP_BODY_MB * 1_000_000,
+    headerMs: config.HEADER_SECONDS * 1000,
+    idleMs: config.APP_CONNECTION_IDLE_SECONDS && config.APP_CONNECTION_IDLE_SECONDS * 1000,
+    trustProxy: config.TRUST_PROXY,
   }
 }

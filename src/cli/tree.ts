@@ -113,6 +113,11 @@ export const COMMANDS: Tree = {
       },
     },
   },
+  door: {
+    heading: ELSEWHERE,
+    summary: 'run a door, the entrance to the deployments of a Kubernetes cluster',
+    load: async () => (await import('./door.ts')).door,
+  },
   builder: {
     heading: ELSEWHERE,
     summary: 'run a builder, which builds images for a control plane on a separate machine',

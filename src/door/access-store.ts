@@ -1,7 +1,7 @@
 /** Keeps the guard's copy in the door's folder, for the next door. */
 import fs from 'node:fs'
 import path from 'node:path'
-import type { AccessCopy, AccessNews, GuardSettings } from '../domain/values/access-copy.ts'
+import type { AccessCopy, AccessNews } from '../domain/values/access-copy.ts'
 import type { Guard } from './guard.ts'
 
 /** Between two updates of the file's time, which says when a server last confirmed the copy. */
@@ -10,22 +10,23 @@ const TOUCH_MS = 60_000
 /** interval in which a door that was replaced looks at the file */
 const FOLLOW_MS = 1000
 
-interface Kept {
-  hash: string
-  settings: GuardSettings
-  copy: AccessCopy
-}
+type Kept<News extends AccessNews> = News & { copy: AccessCopy }
 
-export class AccessStore {
+export class AccessStore<News extends AccessNews = AccessNews> {
   readonly #file: string
   readonly #guard: Guard
-  #kept: Kept | null = null
+  #kept: Kept<News> | null = null
   #touchedAt = 0
 
   constructor(folder: string, guard: Guard) {
     this.#file = path.join(folder, 'access.json')
     this.#guard = guard
     this.#load()
+  }
+
+  /** Null: no server has sent one. */
+  get kept(): Kept<News> | null {
+    return this.#kept
   }
 
   /** Reads again what the door that took over got: clients may use open connections to this one for long. */
@@ -35,7 +36,7 @@ export class AccessStore {
 
   #load(): void {
     try {
-      this.#kept = JSON.parse(fs.readFileSync(this.#file, 'utf8')) as Kept
+      this.#kept = JSON.parse(fs.readFileSync(this.#file, 'utf8')) as Kept<News>
       const { copy, settings } = this.#kept
       this.#guard.set(copy, settings, fs.statSync(this.#file).mtimeMs)
     } catch {
@@ -44,14 +45,17 @@ export class AccessStore {
   }
 
   /** False: the copy is needed. */
-  take({ hash, settings, copy }: AccessNews): boolean {
-    if (!copy && this.#kept?.hash !== hash) return false
-    if (!copy) this.#confirm()
-    else this.#keep({ hash, settings, copy })
+  take(news: News): boolean {
+    const copy = news.copy ?? (this.#kept?.hash === news.hash ? this.#kept.copy : null)
+    if (!copy) return false
+    const kept = { ...news, copy }
+    // the settings may change without the copy
+    if (news.copy || JSON.stringify(kept) !== JSON.stringify(this.#kept)) this.#keep(kept)
+    else this.#confirm()
     return true
   }
 
-  #keep(kept: Kept): void {
+  #keep(kept: Kept<News>): void {
     this.#guard.set(kept.copy, kept.settings)
     this.#kept = kept
     const draft = `${this.#file}.${process.pid}`

@@ -1,5 +1,13 @@
 /** Makes the tokens by which agents know their callers: JWTs (RFC 7519) with the EdDSA signature of a key that never leaves the door. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  hkdfSync,
+  type JsonWebKey,
+  type KeyObject,
+  sign,
+} from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { GuardedDeployment } from '../domain/values/access-copy.ts'
@@ -18,22 +26,14 @@ const MIN_LEFT_SECONDS = 120
 const MAX_TOKENS = 10_000
 
 export class CallerTokens {
-  readonly #key
+  readonly #key: KeyObject
   /** public part, with its id as `kid` */
   readonly jwk: JsonWebKey & { kid: string }
   readonly #made = new Map<string, { token: string; exp: number }>()
 
-  /** Creates the key in the folder at the first start. Throws when the folder can't be written. */
-  constructor(folder: string) {
-    const file = path.join(folder, 'caller-key.pem')
-    if (!fs.existsSync(file)) {
-      const { privateKey } = generateKeyPairSync('ed25519')
-      const draft = `${file}.${process.pid}`
-      fs.writeFileSync(draft, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
-      fs.renameSync(draft, file)
-    }
-    this.#key = createPrivateKey(fs.readFileSync(file))
-    const { kty, crv, x } = createPublicKey(this.#key).export({ format: 'jwk' })
+  constructor(key: KeyObject) {
+    this.#key = key
+    const { kty, crv, x } = createPublicKey(key).export({ format: 'jwk' })
     this.jwk = { kty, crv, x, kid: x!.slice(0, 16), use: 'sig', alg: 'EdDSA' } as JsonWebKey & { kid: string }
   }
 
@@ -65,3 +65,24 @@ export class CallerTokens {
 }
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** Creates the key of a machine's door at its first start. Throws when the folder can't be written. */
+export function keyOfFolder(folder: string): KeyObject {
+  const file = path.join(folder, 'caller-key.pem')
+  if (!fs.existsSync(file)) {
+    const { privateKey } = generateKeyPairSync('ed25519')
+    const draft = `${file}.${process.pid}`
+    fs.writeFileSync(draft, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
+    fs.renameSync(draft, file)
+  }
+  return createPrivateKey(fs.readFileSync(file))
+}
+
+/** Head of a private Ed25519 key in DER (RFC 8410, 7); the 32 bytes of the key follow. */
+const ED25519_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+/** The key of all doors with this token, so that pods that come and go add no keys to the key set. */
+export function keyOfToken(token: string): KeyObject {
+  const bytes = Buffer.from(hkdfSync('sha256', token, '', 'pilothouse caller tokens', 32))
+  return createPrivateKey({ key: Buffer.concat([ED25519_HEAD, bytes]), format: 'der', type: 'pkcs8' })
+}

@@ -20,7 +20,7 @@ import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { AccessStore } from './access-store.ts'
 import { Address } from './address.ts'
-import { CallerTokens } from './caller-tokens.ts'
+import { CallerTokens, keyOfFolder } from './caller-tokens.ts'
 import { Guard } from './guard.ts'
 import { requestHealth } from './health.ts'
 import { Listeners } from './listeners.ts'
@@ -87,7 +87,7 @@ class Door {
   constructor(folder: string) {
     this.#folder = folder
     this.#socket = path.join(folder, `${process.pid}`)
-    this.#tokens = new CallerTokens(folder)
+    this.#tokens = new CallerTokens(keyOfFolder(folder))
     const guard = new Guard(this.#tokens)
     this.#access = new AccessStore(folder, guard)
     this.#certificates = new CertificateStore(path.join(folder, 'certificate.json'))

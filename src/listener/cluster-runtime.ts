@@ -61,6 +61,8 @@ export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTING
     },
     preStopSeconds: settings.PRE_STOP_SECONDS,
     networkPolicies: settings.NETWORK_POLICIES,
+    appsUrl: settings.APPS_URL ?? null,
+    doorNamespace: settings.DOOR_NAMESPACE ?? null,
     ingressDomain: settings.INGRESS_DOMAIN ?? null,
     ingressClass: settings.INGRESS_CLASS ?? null,
     ingressTlsSecret: settings.INGRESS_TLS_SECRET ?? null,

@@ -112,7 +112,7 @@ export const FOLDERS: readonly Row[] = [
   // a separate program, bundled into one file: it listens on the addresses of all deployments
   [
     'door',
-    'domain/values/access-copy.ts dataplane/process/door dataplane/process/processes platform/async platform/http/client-address.ts platform/http/upgradable.ts',
+    'domain/values/access-copy.ts dataplane/process/door dataplane/process/processes platform/async platform/http platform/log',
   ],
   ['dataplane/kubernetes/objects', CLUSTERS],
   ['dataplane/kubernetes/api-server dataplane/kubernetes/render', CLUSTERS],
@@ -198,7 +198,7 @@ export const FOLDERS: readonly Row[] = [
     'app/backup',
     'platform/** domain/concurrency domain/transaction domain/sessions dataplane/process/machine dataplane/process/isolation dataplane/process/processes',
   ],
-  ['app', 'app/backup platform/** domain/** adapters/* dataplane/** listener api/**'],
+  ['app', 'app/backup platform/** domain/** adapters/* dataplane/** listener door api/**'],
   ['cli/terminal', ''],
   // commands that use the server only through the client
   ['cli/remote/frame cli/remote/deploy', 'client cli/terminal'],
@@ -220,35 +220,35 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 4_670],
+  ['platform/**', 4_710],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
     3_990,
   ],
   [
     'domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/idempotency',
-    3_250,
+    3_260,
   ],
   [
     'domain/deployments domain/deployment-status domain/revisions domain/revision-diff domain/rollouts domain/secrets',
-    4_620,
+    4_640,
   ],
   ['domain/claims domain/builders domain/listeners domain/logs domain/events', 3_450],
   ['domain/sources/**', 1_350],
   ['domain/oauth/**', 2_400],
-  ['domain domain/keys domain/sessions domain/logins domain/retention', 2_290],
+  ['domain domain/keys domain/sessions domain/logins domain/retention', 2_300],
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
-  ['dataplane/process/** door', 11_550],
+  ['dataplane/process/** door', 11_830],
   ['dataplane/kubernetes/**', 6_250],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_930],
   ['api/rest/**', 5_510],
-  ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_500],
-  ['client cli/**', 5_130],
+  ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_590],
+  ['client cli/**', 5_180],
   ['dashboard/pages/*', 12_040],
   ['dashboard/app dashboard/api dashboard/components/**', 4_960],
-  ['app/** start .', 2_930],
+  ['app/** start .', 3_000],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */

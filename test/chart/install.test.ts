@@ -17,7 +17,7 @@ const CUSTOM = /^(monitoring\.coreos\.com|gateway\.networking\.k8s\.io)\//
 
 const cluster = useStarted(() => openTestCluster())
 
-test('a cluster accepts every object twice, and starts the pods of server, listener and builder', async () => {
+test('a cluster accepts every object twice, and starts the pods of server, listener, door and builder', async () => {
   const standard = { 'pod-security.kubernetes.io/enforce': 'restricted' }
   const namespace = await cluster.createNamespace(standard)
   const agents = await cluster.createNamespace()
@@ -41,7 +41,7 @@ test('a cluster accepts every object twice, and starts the pods of server, liste
     listener: { ...everything.listener, namespaces: [agents], nodeSelector: {} },
   }
   const view = adminView(cluster.kubeconfig)
-  for (const name of ['pilothouse', 'builder-key', 'registry-token', 'pilothouse-listener-2f5d3a1c9e11'])
+  for (const name of ['pilothouse', 'builder-key', 'door-token', 'registry-token', 'pilothouse-listener-2f5d3a1c9e11'])
     await view.create({ apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name } })
   const config = new KubeConfig()
   config.loadFromFile(cluster.kubeconfig)
@@ -62,10 +62,11 @@ test('a cluster accepts every object twice, and starts the pods of server, liste
     .toEqual([
       ['pilothouse', 2],
       ['pilothouse-builder', 3],
+      ['pilothouse-door', 2],
       ['pilothouse-listener-2f5d3a1c9e11', 2],
     ])
   for (const object of objects) await apply(object)
-  expect((await deployments()).map(({ metadata }) => metadata.generation)).toEqual([1, 1, 1])
+  expect((await deployments()).map(({ metadata }) => metadata.generation)).toEqual([1, 1, 1, 1])
 })
 
 test('two servers with the environment of their pods share a database, and answer the probes', async () => {

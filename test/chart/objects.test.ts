@@ -4,6 +4,7 @@ import { parse } from 'yaml'
 import { renderChart } from '../../src/listener/manifest.ts'
 import { readBuilderSettings } from '../../src/platform/config/builder-settings.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
+import { readDoorSettings } from '../../src/platform/config/door-settings.ts'
 import { readListenerSettings } from '../../src/platform/config/listener-settings.ts'
 import { schemaErrors } from '../kubernetes/render-support.ts'
 import { COMBINATIONS, chartObjects, hasHelm, helmObjects, readChart, type Values } from '../support/chart.ts'
@@ -187,6 +188,7 @@ describe('the server', () => {
       .filter(({ valueFrom }: Any) => valueFrom)
       .map(({ valueFrom }: Any) => valueFrom.secretKeyRef)
     expect(required).toEqual([
+      { name: 'door-token', key: 'DOOR_TOKEN' },
       { name: 'pilothouse', key: 'DATABASE_URL' },
       { name: 'pilothouse', key: 'SECRETS_KEYS' },
     ])
@@ -245,13 +247,66 @@ test('listener and builder read valid settings, and call the server of their rel
   )
 })
 
+describe('the door', () => {
+  const APPS = { APPS_URL: 'https://{name}.apps.example.com', DOOR_NAMESPACE: 'control' }
+  const secrets = { ...SECRETS, DOOR_TOKEN: 'token-of-all-doors-of-this-cluster' }
+  const listenerName = everything.find(({ kind, metadata }) => kind === 'Deployment' && /listener/.test(metadata.name))
+    .metadata.name
+
+  test('it shares a token with the servers, and server and listener give its addresses', () => {
+    const { DOOR_TOKEN } = secrets
+    const door = readDoorSettings(environment(everything, 'pilothouse-door', secrets))
+    expect(door).toMatchObject({ CONTROL_PLANE_URL: 'http://pilothouse.control:8080', DOOR_TOKEN, DATA_DIR: '/data' })
+    const server = environment(everything, 'pilothouse', secrets)
+    const listener = readListenerSettings(environment(everything, listenerName, secrets))
+    expect(server).toMatchObject({ ...APPS, DOOR_TOKEN, DOOR_LISTENERS: listener.LISTENER_ID })
+    expect(listener).toMatchObject(APPS)
+    const minimal = { ...SECRETS, ...environment(of(COMBINATIONS.minimal!), 'pilothouse', SECRETS) }
+    expect(Object.keys(minimal).filter((name) => /^(APPS|DOOR)_/.test(name))).toEqual([])
+  })
+
+  test('its pods have two replicas, a budget, and an account without rights', () => {
+    const { spec } = one(everything, 'Deployment', 'pilothouse-door')
+    expect(spec).toMatchObject({ replicas: 2, strategy: { rollingUpdate: { maxUnavailable: 0 } } })
+    expect(one(everything, 'PodDisruptionBudget', 'pilothouse-door').spec.maxUnavailable).toBe(1)
+    expect(spec.template.spec.serviceAccountName).toBe('pilothouse-door')
+    const bound = everything.filter(
+      ({ kind, subjects }) => /Binding/.test(kind) && subjects[0].name === 'pilothouse-door',
+    )
+    expect(bound).toEqual([])
+    // agents’ policies select it by this label
+    expect(spec.template.metadata.labels).toMatchObject({ 'app.kubernetes.io/name': 'pilothouse-door' })
+  })
+
+  test('one Ingress or HTTPRoute for all names leads to its Service', () => {
+    const ingress = one(everything, 'Ingress', 'pilothouse-door')
+    expect(ingress.metadata.annotations).toEqual({ 'cert-manager.io/cluster-issuer': 'letsencrypt' })
+    expect(ingress.spec.tls).toEqual([{ hosts: ['*.apps.example.com'], secretName: 'apps-tls' }])
+    const [{ host, http }] = ingress.spec.rules
+    expect([host, http.paths[0].backend.service]).toEqual([
+      '*.apps.example.com',
+      { name: 'pilothouse-door', port: { name: 'http' } },
+    ])
+    const route = one(everything, 'HTTPRoute', 'pilothouse-door').spec
+    expect(route.hostnames).toEqual(['*.apps.example.com'])
+    expect(route.rules[0].backendRefs).toEqual([{ name: 'pilothouse-door', port: 80 }])
+    expect(one(of(COMBINATIONS['a door alone']!), 'Ingress', 'pilothouse-door').spec).not.toHaveProperty('tls')
+  })
+
+  test('everybody may call it, but its metrics have named readers', () => {
+    const [health, http] = one(everything, 'NetworkPolicy', 'pilothouse-door').spec.ingress
+    expect(health).toMatchObject({ ports: [{ port: 'health' }], from: [{}] })
+    expect(http).toEqual({ ports: [{ port: 'http' }] })
+  })
+})
+
 test('the home of a builder is a volume, where podman can write', () => {
   const [{ volumeMounts }] = podOf(one(everything, 'Deployment', 'pilothouse-builder')).containers
   const { HOME } = environment(everything, 'pilothouse-builder', SECRETS)
   expect(volumeMounts.map(({ mountPath }: Any) => mountPath)).toContain(HOME)
 })
 
-test('policies admit the listener, the builders and the test pod of the release in addition to the named peers', () => {
+test('policies admit the listener, the doors, the builders and the test pod of the release in addition to the named peers', () => {
   const { spec } = one(everything, 'NetworkPolicy')
   const [{ from, ports }] = spec.ingress
   expect(ports).toEqual([{ port: 'http' }])
@@ -259,6 +314,7 @@ test('policies admit the listener, the builders and the test pod of the release 
   const admitted = workloads(everything).filter((o) => pods.some((s: Values) => isSelected(s, labelsOf(o))))
   expect(admitted.map(({ metadata }) => metadata.name).sort()).toEqual([
     'pilothouse-builder',
+    'pilothouse-door',
     expect.stringMatching(/^pilothouse-listener-/),
     'pilothouse-test',
   ])

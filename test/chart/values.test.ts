@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { isMap, parse, parseDocument, type YAMLMap } from 'yaml'
 import { RESERVED_SETTINGS, renderChart } from '../../src/listener/manifest.ts'
 import { BUILDER_SETTINGS } from '../../src/platform/config/builder-settings.ts'
+import { DOOR_SETTINGS } from '../../src/platform/config/door-settings.ts'
 import { LISTENER_SETTINGS } from '../../src/platform/config/listener-settings.ts'
 import { SETTINGS } from '../../src/platform/config/settings.ts'
 import { COMBINATIONS, hasHelm, helmLint, readChart, type Values } from '../support/chart.ts'
@@ -94,13 +95,15 @@ describe('values.schema.json', () => {
     expect(mistakes(given).join('\n')).toContain(message.trim())
   })
 
-  const SET_BY_CHART = 'HOST PORT PUBLIC_URL DATA_DIR RUNTIME BUILDER K8S_NAMESPACE KUBECONFIG REGISTRY_URL'
+  const SET_BY_CHART =
+    'HOST PORT PUBLIC_URL DATA_DIR RUNTIME BUILDER K8S_NAMESPACE KUBECONFIG REGISTRY_URL APPS_URL DOOR_NAMESPACE'
   const FILES = 'REGISTRY_TOKEN_KEY REGISTRY_TOKEN_CERTIFICATE'
   const SECRETS =
-    'DATABASE_URL DATABASE_DIRECT_URL CONTROL_PLANE_API_KEY SECRETS_KEYS OIDC_CLIENT_SECRET GITPROVIDER_PRIVATE_KEY GITPROVIDER_WEBHOOK_SECRET GITPROVIDER_CLIENT_SECRET STORAGE_S3_SECRET_ACCESS_KEY'
+    'DOOR_TOKEN DATABASE_URL DATABASE_DIRECT_URL CONTROL_PLANE_API_KEY SECRETS_KEYS OIDC_CLIENT_SECRET GITPROVIDER_PRIVATE_KEY GITPROVIDER_WEBHOOK_SECRET GITPROVIDER_CLIENT_SECRET STORAGE_S3_SECRET_ACCESS_KEY'
   test.each([
     ['server', SETTINGS, `${SET_BY_CHART} ${FILES} ${SECRETS}`.split(' ')],
     ['listener', LISTENER_SETTINGS, RESERVED_SETTINGS],
+    ['door', DOOR_SETTINGS, ['CONTROL_PLANE_URL', 'DOOR_TOKEN', 'DOOR_PORT', 'DOOR_HEALTH_PORT', 'DATA_DIR']],
     [
       'builder',
       BUILDER_SETTINGS,
@@ -126,6 +129,11 @@ test.each([
   [
     { server: { existingSecret: 's' }, listener: { enabled: true } },
     'listener.namespaces is missing: the namespaces of the deployments',
+  ],
+  [{ server: { existingSecret: 's' }, door: { enabled: true } }, 'door.domain is missing'],
+  [
+    { server: { existingSecret: 's' }, door: { enabled: true, domain: 'a.example.com', httpRoute: { enabled: true } } },
+    'door.httpRoute.parentRefs is missing: the Gateways',
   ],
   [{ server: { existingSecret: 's' }, builder: { enabled: true } }, 'builder.existingSecret is missing'],
   [

@@ -23,7 +23,7 @@ const app = useApp()
 
 const ALL = linesOf(COMMANDS)
 /** They have a log, or a script, instead of a result. */
-const WITHOUT_RESULT = ['serve', 'listener', 'builder', 'complete']
+const WITHOUT_RESULT = ['serve', 'listener', 'door', 'builder', 'complete']
 const WITH_RESULT = ALL.filter((line) => !WITHOUT_RESULT.includes(line))
 /** They need no key. */
 const LOCAL = /^(init|login|logout|context .*|version)$/

@@ -4,7 +4,7 @@ import { jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { bodies, useRestApp } from '../rest/support.ts'
 import { signIn } from '../sessions/support.ts'
-import { newKey } from '../support/app.ts'
+import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { listener } from '../support/factories.ts'
 import { type How, overBoth } from './api.ts'
 
@@ -200,13 +200,18 @@ test('the private key of links is encrypted in the database', async () => {
   }
 })
 
+const createOn = (on: TestApp, listener_id: string, config: object = {}) =>
+  on.rest('POST', '/v2/deployments', {
+    body: { ...bodies.external_container(), source_config: { listener_id, ...config } },
+  })
+
 overBoth(clusters, (api) => {
-  test('a cluster’s deployments are public, because they have no door yet', async () => {
+  test('a cluster’s deployments are public without a door', async () => {
     const { id: listener_id } = await listener(clusters)
     const body = { ...bodies.external_container(), source_config: { listener_id } }
     for (const access of ['workspace', 'organization']) {
       const refused = await api.refuses('createDeployment', { ...body, access }, ['access value_error'])
-      expect(refused.message).toBe('Deployments on Kubernetes have no door yet, so access must be public.')
+      expect(refused.message).toBe('No door stands before this deployment on Kubernetes, so access must be public.')
     }
     const { id: deployment_id, access } = await api.get('createDeployment', body)
     expect(access).toBe('public')
@@ -217,6 +222,36 @@ overBoth(clusters, (api) => {
     const link = await api.get('createDeploymentLink', { deployment_id, path: '/docs' })
     expect(link).toEqual({ url: 'https://agent.example.com/docs', expires_at: null })
   })
+})
+
+test('deployments of a cluster with a door have an access, unless a custom_url leads past the door', async () => {
+  const { id: listener_id } = await listener(clusters)
+  const { id: elsewhere } = await listener(clusters)
+  const { id: before } = (await createOn(clusters, listener_id)).body
+  const settings = {
+    DOOR_TOKEN: 'token-of-all-doors-of-this-cluster',
+    DOOR_LISTENERS: listener_id,
+    APPS_URL: 'https://{name}.apps.example.com',
+  }
+  const doored = await testApp({ beside: clusters, settings })
+  try {
+    const { body } = await createOn(doored, listener_id)
+    expect(body.access).toBe('workspace')
+    const { addressName } = await doored.app.core.db.deployment.findUniqueOrThrow({ where: { id: body.id } })
+    expect(addressName).toMatch(/^[a-z0-9-]+$/)
+    const patch = (id: string, change: object) => doored.rest('PATCH', `/v2/deployments/${id}`, { body: change })
+    expect((await patch(body.id, { access: 'public' })).body.access).toBe('public')
+    const custom_url = 'https://bot.example.com'
+    const past = await patch(body.id, { source_config: { custom_url } })
+    expect([past.status, past.body.detail[0].loc]).toEqual([422, ['body', 'source_config', 'custom_url']])
+
+    expect((await createOn(doored, listener_id, { custom_url })).body.access).toBe('public')
+    expect((await createOn(doored, elsewhere)).body.access).toBe('public')
+    // it has an Ingress
+    expect((await patch(before, { access: 'workspace' })).status).toBe(422)
+  } finally {
+    await doored.close()
+  }
 })
 
 test('the keys of the tokens that agents get are public, and clients may cache them', async () => {

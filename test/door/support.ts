@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { CallerTokens } from '../../src/door/caller-tokens.ts'
+import { CallerTokens, keyOfFolder } from '../../src/door/caller-tokens.ts'
 import { Guard } from '../../src/door/guard.ts'
 import type { Tenant } from '../../src/door/listener.ts'
 import { Listeners } from '../../src/door/listeners.ts'
@@ -10,7 +10,7 @@ import { Listeners } from '../../src/door/listeners.ts'
 /** A guard that knows of no rules. */
 export function newGuard(): { guard: Guard; tokens: CallerTokens } {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-guard-'))
-  const tokens = new CallerTokens(folder)
+  const tokens = new CallerTokens(keyOfFolder(folder))
   fs.rmSync(folder, { recursive: true })
   return { guard: new Guard(tokens), tokens }
 }

@@ -6,9 +6,10 @@ import { KINDS } from '../../src/dataplane/kubernetes/api-server/kinds.ts'
 import { DEFAULT_TIMES } from '../../src/dataplane/kubernetes/api-server/retry.ts'
 import { Reflector } from '../../src/dataplane/kubernetes/informers/reflector.ts'
 import { type ClusterAccess, Store } from '../../src/dataplane/kubernetes/informers/store.ts'
+import { claimOf } from '../dataplane/support.ts'
 import { LISTENER_RULES } from '../support/chart.ts'
 import { options } from './render-support.ts'
-import { runOf, serving, type Tenant, useSite } from './runtime-support.ts'
+import { runOf, serving, Tenant, useSite } from './runtime-support.ts'
 
 const site = useSite({}, { relist: 500 })
 
@@ -72,6 +73,38 @@ test('a database accepts only its own agents, agents can’t reach the metadata 
 
   await tenant.teardown()
   expect(await policy(tenant, tenant.names.database)).toBeNull()
+})
+
+test('an agent behind the door accepts requests only from the door and from its namespace', async () => {
+  const render = { ...options, appsUrl: 'https://{name}.apps.example.com', doorNamespace: 'control' }
+  const { runtime } = await site.another({ render })
+  const deployment = { ...claimOf().deployment, addressName: 'support-bot' }
+  const tenant = new Tenant(site, { deployment }, runtime)
+  await tenant.provision()
+  expect((await tenant.prepare(tenant.revision('registry.example.com/agent:1'))).url).toBe(
+    'https://support-bot.apps.example.com',
+  )
+  const network = site.config.makeApiClient(NetworkingV1Api)
+  const shut = specOf(
+    await network.readNamespacedNetworkPolicy({ namespace: site.namespace, name: tenant.names.server }),
+  )
+  expect(shut).toMatchObject({
+    podSelector: { matchExpressions: [{ key: 'app.kubernetes.io/component', operator: 'In', values: ['server'] }] },
+    policyTypes: ['Ingress'],
+    ingress: [
+      {
+        _from: [
+          {
+            namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'control' } },
+            podSelector: { matchLabels: { 'app.kubernetes.io/name': 'pilothouse-door' } },
+          },
+          { podSelector: {} },
+        ],
+      },
+    ],
+  })
+  await tenant.teardown()
+  expect(await policy(tenant, tenant.names.server)).toBeNull()
 })
 
 test('switching network policies off deletes the existing ones', async () => {

@@ -51,6 +51,20 @@ test('an Ingress has its own annotations, which override those of all objects', 
   expect(annotationsOf('Service/')).not.toHaveProperty('own')
 })
 
+test('a deployment at the door has its address there, and never an Ingress, which would lead past the door', () => {
+  const named = { ...deployment, addressName: 'support-bot' }
+  const how = { ingressDomain: 'ingress.example.com', appsUrl: 'https://{name}.apps.example.com' }
+  for (const customUrl of [null, 'https://bot.example.com']) {
+    const app = application({}, { customUrl, revision: { ...revision, source: 'external_container' } })
+    const kinds = (more: Partial<RenderOptions>) =>
+      renderApplication(named, app, { ...options, ...more }, {}).map(({ kind }) => kind)
+    expect(kinds(how)).not.toContain('Ingress')
+    // the door was turned off
+    expect(kinds({ ...how, appsUrl: null })).not.toContain('Ingress')
+    expect(urlOf(named, customUrlOf(app), { ...options, ...how })).toBe('https://support-bot.apps.example.com')
+  }
+})
+
 describe('a custom URL', () => {
   test('a custom URL sets host and path, and TLS for https', () => {
     expect(ingressOf('http://Bot.Example.com:8080/a/b/?q')).toEqual({ rules: [rule('bot.example.com', '/a/b')] })

@@ -29,6 +29,7 @@ export const deployment: DeploymentRef = {
   deploymentId: '0b0e3f8e-6f0c-4c1e-9a57-2f5d3a1c9e11',
   workspaceId: '7d1a8a53-52b0-4a43-8f0e-0f6c1f2f7a22',
   name: 'Support bot',
+  addressName: null,
   namespace: 'agents',
 }
 
@@ -47,6 +48,8 @@ export const options: RenderOptions = {
   preStopSeconds: 10,
   knowsSleep: true,
   networkPolicies: 'all',
+  appsUrl: null,
+  doorNamespace: null,
   ingressDomain: null,
   ingressClass: null,
   ingressTlsSecret: null,

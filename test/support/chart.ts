@@ -51,6 +51,7 @@ const objectsOf = (text: string): Any[] =>
 const LISTENER_ID = '0b0e3f8e-6f0c-4c1e-9a57-2f5d3a1c9e11'
 const listener = { enabled: true, listenerId: LISTENER_ID, namespaces: ['agents', 'more-agents'] }
 const builder = { enabled: true, existingSecret: 'builder-key', image: 'registry.example.com/builder:1' }
+const door = { enabled: true, domain: 'apps.example.com' }
 const away = { controlPlaneUrl: 'https://pilothouse.example.com' }
 
 /** Combinations of values that people use. */
@@ -58,6 +59,10 @@ export const COMBINATIONS: Record<string, Values> = {
   minimal: { server: { existingSecret: 'pilothouse' } },
   'a listener alone': { server: { enabled: false }, listener: { ...listener, ...away } },
   'a builder alone': { server: { enabled: false }, builder: { ...builder, ...away } },
+  'a door alone': {
+    server: { enabled: false },
+    door: { ...door, https: false, existingSecret: 'door-token', ...away, ingress: { enabled: true } },
+  },
   'without a user, as on OpenShift': {
     podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
     server: { existingSecret: 'pilothouse' },
@@ -89,6 +94,18 @@ export const COMBINATIONS: Record<string, Values> = {
       extraVolumeMounts: [{ name: 'ca', mountPath: '/ca', readOnly: true }],
     },
     listener: { ...listener, podAnnotations: { a: 'b' }, nodeSelector: { pool: 'control' } },
+    door: {
+      ...door,
+      existingSecret: 'door-token',
+      settings: { CLUSTER_DOMAIN: 'cluster.example' },
+      ingress: {
+        enabled: true,
+        className: 'nginx',
+        annotations: { 'cert-manager.io/cluster-issuer': 'letsencrypt' },
+        tlsSecret: 'apps-tls',
+      },
+      httpRoute: { enabled: true, parentRefs: [{ name: 'public', namespace: 'gateways' }] },
+    },
     builder: { ...builder, replicas: 3, extraEnv: [{ name: 'CONTAINER_HOST', value: 'tcp://engine:2375' }] },
     ingress: {
       enabled: true,

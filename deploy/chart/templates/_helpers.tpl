@@ -36,6 +36,28 @@ app.kubernetes.io/name: pilothouse-builder
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
+{{- define "pilothouse.doorName" -}}
+{{ include "pilothouse.fullname" . }}-door
+{{- end }}
+
+{{/* NetworkPolicies of agents select the door by its name (dataplane/kubernetes/render/network.ts). */}}
+{{- define "pilothouse.doorSelector" -}}
+app.kubernetes.io/name: pilothouse-door
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end }}
+
+{{- define "pilothouse.doorSecret" -}}
+{{ required "door.existingSecret is missing: a Secret with DOOR_TOKEN" (or .Values.door.existingSecret .Values.server.existingSecret) }}
+{{- end }}
+
+{{/* Settings with which a server or a listener gives deployments addresses at the door. */}}
+{{- define "pilothouse.doorSettings" -}}
+- name: APPS_URL
+  value: "http{{ if .Values.door.https }}s{{ end }}://{name}.{{ .Values.door.domain }}"
+- name: DOOR_NAMESPACE
+  value: {{ .Release.Namespace | quote }}
+{{- end }}
+
 {{- define "pilothouse.testSelector" -}}
 app.kubernetes.io/name: pilothouse-test
 app.kubernetes.io/instance: {{ .Release.Name | quote }}

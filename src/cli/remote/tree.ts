@@ -5,7 +5,7 @@ import type { Tree } from '../terminal/run.ts'
 export const suggestions = async () => (await import('./frame/suggestions.ts')).SUGGESTIONS
 
 /** Commands of the npm package `pilothouse` alone (../tree.ts). */
-export const OTHER_COMMANDS = ['serve', 'server', 'demo', 'listener', 'builder']
+export const OTHER_COMMANDS = ['serve', 'server', 'demo', 'listener', 'door', 'builder']
 
 export const REMOTE_COMMANDS: Tree = {
   init: {

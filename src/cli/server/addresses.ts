@@ -16,7 +16,9 @@ export const name = command({
     if (all === (given !== undefined)) throw new UsageError('Pass an ID or --all.')
     const id = uuid.safeParse(given)
     if (!all && !id.success) throw new UsageError('ID must be the id of a deployment.')
-    const folder = path.join(readConfig(process.env).DATA_DIR, 'ports')
+    const { RUNTIME, DATA_DIR } = readConfig(process.env)
+    if (RUNTIME === 'kubernetes') throw new UsageError('Deployments on Kubernetes have no ports: new ones get names.')
+    const folder = path.join(DATA_DIR, 'ports')
     return withCore(async (core) => {
       const where = { listenerId: null, deletedAt: null, addressName: null, ...(all ? {} : { id: id.data! }) }
       const found = await core.db.deployment.findMany({ where, select: { id: true, name: true } })

@@ -77,7 +77,7 @@ async function create(
     source === 'external_container' &&
     (listener !== null || (await tx.query(ANY_LISTENER, [ctx.workspace.id])).length > 0)
 
-  const door = hasDoor(listener, ctx.settings)
+  const door = hasDoor(listener?.id ?? null, config.custom_url, ctx.settings)
   rejectIfAny([
     ...requiredViolations(source, body),
     ...sourceViolations(source, body),
@@ -109,7 +109,7 @@ async function create(
       id,
       workspaceId: ctx.workspace.id,
       name: body.name,
-      addressName: listener ? null : addressNameOf(body.name, isNameTaken),
+      addressName: door ? addressNameOf(body.name, isNameTaken) : null,
       source,
       integrationId: config.integration_id ?? null,
       repoUrl: config.repo_url ?? null,

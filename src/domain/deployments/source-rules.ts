@@ -162,15 +162,44 @@ export function classViolations(
   return [violation('source_config.resource_spec.class', listener || runtime === 'kubernetes' ? oneOf : noClasses)]
 }
 
-/** Whether a door stands before the deployments of this listener, or without one of this server. */
-export const hasDoor = (listener: object | string | null, { runtime }: DomainSettings): boolean =>
-  listener === null && runtime !== 'kubernetes'
+const isInCluster = (listenerId: string | null, { runtime }: DomainSettings): boolean =>
+  listenerId !== null || runtime === 'kubernetes'
+
+/** Whether a new deployment gets an address at a door. In a cluster, one with a `custom_url` has an Ingress instead. */
+export function hasDoor(listenerId: string | null, customUrl: unknown, settings: DomainSettings): boolean {
+  const { clusterDoor } = settings
+  if (!isInCluster(listenerId, settings)) return true
+  return (
+    clusterDoor !== null && customUrl == null && (listenerId === null || clusterDoor.listeners.includes(listenerId))
+  )
+}
+
+interface Addressed {
+  listenerId: string | null
+  addressName: string | null
+}
+
+/** Whether a door stands before an existing deployment. In a cluster, one without a name in its address has an Ingress. */
+export const isBehindDoor = ({ listenerId, addressName }: Addressed, settings: DomainSettings): boolean =>
+  hasDoor(listenerId, null, settings) && (addressName !== null || !isInCluster(listenerId, settings))
+
+/** A `custom_url` in a cluster leads past the door. */
+export const pastDoorViolations = (
+  customUrl: string | null | undefined,
+  { listenerId, addressName }: Addressed,
+  settings: DomainSettings,
+): Violation[] =>
+  violationUnless(
+    customUrl == null || addressName === null || !isInCluster(listenerId, settings),
+    'source_config.custom_url',
+    'This deployment is reached through the door of its cluster. Create another deployment with a custom_url.',
+  )
 
 export const accessViolations = (access: DeploymentAccess | null | undefined, door: boolean): Violation[] =>
   violationUnless(
     door || access == null || access === 'public',
     'access',
-    'Deployments on Kubernetes have no door yet, so access must be public.',
+    'No door stands before this deployment on Kubernetes, so access must be public.',
   )
 
 /** A listener is required once the workspace has one. The namespace must be one of the listener's. */

@@ -21,7 +21,7 @@ import { buildColumns, revisionColumns, saysRevision, type Trigger } from '../va
 import { deploymentPath, type UpdateBody, updateBody } from '../values/shapes.ts'
 import { patchViolations } from './patch-rules.ts'
 import { replaceSecrets } from './secrets.ts'
-import { accessViolations, classViolations, hasDoor } from './source-rules.ts'
+import { accessViolations, classViolations, isBehindDoor, pastDoorViolations } from './source-rules.ts'
 
 export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 
@@ -87,7 +87,8 @@ async function merge(
   const stored = { deployment, base, secrets: set?.names ?? [] }
   rejectIfAny([
     ...patchViolations(stored, body, await tarballViolations(tx, tarball)),
-    ...accessViolations(body.access, hasDoor(deployment.listenerId, ctx.settings)),
+    ...accessViolations(body.access, isBehindDoor(deployment, ctx.settings)),
+    ...pastDoorViolations(config?.custom_url, deployment, ctx.settings),
     ...(await unknownClassViolations(ctx, tx, deployment, config?.resource_spec?.class)),
   ])
   refuseDeleted(deployment)

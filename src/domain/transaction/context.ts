@@ -62,6 +62,8 @@ export interface DomainSettings {
   runtime: 'process' | 'kubernetes' | 'none'
   /** allowed pod classes of deployments without a listener */
   podClasses: readonly string[]
+  /** a door in clusters, and the listeners whose deployments it serves; null: there is none */
+  clusterDoor: { listeners: readonly string[] } | null
   /** minutes that a step may take after it was first taken */
   deadlineMinutes: { PROVISION: number; BUILD: number; DEPLOY: number; TEARDOWN: number }
   /** minutes that an offered build may wait for a builder */

@@ -2,7 +2,7 @@
 import type { JsonWebKey } from 'node:crypto'
 
 export interface AccessCopy {
-  /** deployments of the process runtime */
+  /** deployments that the door may serve */
   deployments: readonly GuardedDeployment[]
   /** keys that are valid and may call deployments */
   keys: readonly CallerKey[]
@@ -21,6 +21,8 @@ export interface GuardedDeployment {
   workspace: string
   organization: string
   access: 'workspace' | 'organization' | 'public'
+  /** of its Service in a cluster; null: it runs on a machine */
+  namespace?: string | null
 }
 
 export interface CallerKey {

@@ -113,6 +113,8 @@ export function readConfig(env: Environment): Config {
         `BUILDER=${BUILDER} with CONTAINER_ENGINE=${CONTAINER_ENGINE} needs REGISTRY_URL, through which images get from one to the other`,
       )
     if (config.PORT !== 0 && config.PORT === config.APPS_PORT) wrong.push('PORT and APPS_PORT must differ')
+    if (config.DOOR_TOKEN && !config.APPS_URL)
+      wrong.push('DOOR_TOKEN needs APPS_URL, the pattern of the agents’ addresses')
     if (config.RUNTIME === 'kubernetes' && !config.K8S_NAMESPACE)
       wrong.push('RUNTIME=kubernetes needs K8S_NAMESPACE, the namespace of the deployments')
   }

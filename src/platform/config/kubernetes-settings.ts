@@ -4,6 +4,7 @@ import { podClasses, podPatches } from './pod-patches.ts'
 import {
   amount,
   annotations,
+  appsUrl,
   cores,
   domain,
   image,
@@ -56,6 +57,8 @@ export const KUBERNETES_SETTINGS = {
   POD_CLASSES: [podClasses.prefault('{}')],
   STORAGE_CLASS: [k8sName.optional()],
   VOLUME_POLICY: [z.enum(['delete', 'keep'], { error: 'must be delete or keep' }), 'delete'],
+  APPS_URL: [appsUrl.optional()],
+  DOOR_NAMESPACE: [k8sName.optional()],
   INGRESS_DOMAIN: [domain.optional()],
   INGRESS_CLASS: [k8sName.optional()],
   INGRESS_TLS_SECRET: [k8sNameOfDeployment.optional()],

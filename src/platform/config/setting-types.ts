@@ -73,6 +73,13 @@ function numeric(min: number, max: number, pattern: RegExp, what: string) {
     .transform(Number)
     .refine((value) => value >= min && value <= max, error)
 }
+/** The secret that the doors of a cluster share with the servers. */
+export const doorToken = z
+  .string()
+  // a Secret made from a file often ends with a newline
+  .trim()
+  .regex(/^[\x21-\x7e]{32,256}$/, 'must be 32 to 256 printable characters without spaces')
+export const uuids = list.pipe(z.array(z.guid('must be ids, comma-separated').toLowerCase()))
 export const integer = (min: number, max: number) => numeric(min, max, /^\d+$/, 'a whole number')
 /** A limit; 0 means no limit and becomes null. Fractions are allowed only if `min` is below 1. */
 export const amount = (min: number, max: number) => {

@@ -10,7 +10,7 @@ import { IMAGE_SETTINGS } from './image-settings.ts'
 import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
 import {
   amount,
-  appsUrl,
+  doorToken,
   folder,
   host,
   integer,
@@ -25,6 +25,7 @@ import {
   text,
   uidRange,
   url,
+  uuids,
 } from './setting-types.ts'
 
 /** Passwords go to the issuer, so it must use https, except on this machine. */
@@ -92,10 +93,11 @@ export const SETTINGS = {
   WORKER: [onOff, 'on'],
   RUNTIME: [z.enum(['process', 'kubernetes', 'none'], { error: 'must be process, kubernetes or none' }).optional()],
   APPS_PORT: [integer(0, 65_535), '8081'],
-  APPS_URL: [appsUrl.optional()],
   APPS_OFFLINE_HOURS: [integer(1, 8760), '24'],
   APPS_TLS_CERT: [text.optional()],
   APPS_TLS_KEY: [text.optional()],
+  DOOR_TOKEN: [doorToken.optional()],
+  DOOR_LISTENERS: [uuids.prefault('')],
   APP_HOST: [host, '127.0.0.1'],
   APP_PORTS: [portRange, '3100-3999'],
   APP_USER: [text.optional()],

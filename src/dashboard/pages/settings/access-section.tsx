@@ -26,7 +26,7 @@ const CHOICES: Record<Access, { label: string; consequence: string }> = {
 
 export function AccessSection() {
   const { settings, canEdit } = useEditor()
-  const { id, access, listener } = settings
+  const { id, access } = settings
   const [update, busy] = useCommand('updateDeployment')
   const [wrong, setWrong] = useState<Problem | null>(null)
   async function change(next: Access) {
@@ -37,10 +37,10 @@ export function AccessSection() {
     <Section id="access" title="Access" about="Changes apply within seconds, without a new revision.">
       <NativeSelect
         label="Who can call the agent"
-        description={listener ? 'Agents in a cluster are public: they have no door yet.' : CHOICES[access].consequence}
+        description={CHOICES[access].consequence}
         data={Object.entries(CHOICES).map(([value, { label }]) => ({ value, label }))}
         value={access}
-        disabled={!canEdit || busy || listener !== null}
+        disabled={!canEdit || busy}
         error={formError(wrong, [])}
         onChange={({ currentTarget }) => void change(currentTarget.value as Access)}
         maw={420}

@@ -72,10 +72,10 @@ export class DeploymentController {
   #stopped = false
 
   constructor(context: ControllerContext, claim: LeasedClaim, namespace: string) {
-    const { id, workspaceId, name, provisioned } = claim.deployment
+    const { id, workspaceId, name, addressName, provisioned } = claim.deployment
     this.token = claim.token
     this.#context = context
-    this.#deployment = { deploymentId: id, workspaceId, name, namespace }
+    this.#deployment = { deploymentId: id, workspaceId, name, addressName, namespace }
     this.#provisioned = provisioned
     this.#fence = { token: BigInt(claim.token), leaseValid: () => !this.#stopped && claim.leaseValid() }
     const { cluster, log, restarts } = context

@@ -32,6 +32,8 @@ export const MANAGED_BY = 'pilothouse'
 export const APP_NAME = 'agent-server'
 
 export const AGENT_PORT = 8000
+/** of the Service of a deployment's servers */
+export const SERVICE_PORT = 80
 export const AGENT_CONTAINER = 'agent'
 
 /** Keys of the Secret with the passwords and addresses of database and cache. */
@@ -55,6 +57,9 @@ export function namesOf(deploymentId: string) {
     secrets: (number: number) => `${base}-r${number}`,
   }
 }
+
+/** Host of the Service of a deployment's servers, inside the cluster. */
+export const serviceHost = (deploymentId: string, namespace: string) => `${namesOf(deploymentId).base}.${namespace}.svc`
 
 /** Selector of pods. It is immutable, so it contains no value of the user. */
 export function selectorOf(deploymentId: string, component: Component): Record<string, string> {

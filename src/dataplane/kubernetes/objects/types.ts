@@ -35,6 +35,8 @@ export interface DeploymentRef {
   workspaceId: string
   /** name of the deployment, used only in an annotation */
   name: string
+  /** name at the door; null: no door stands before the deployment */
+  addressName: string | null
   namespace: string
 }
 
@@ -106,6 +108,10 @@ export interface RenderOptions {
   /** the cluster supports `preStop.sleep`; absent: unknown */
   knowsSleep?: boolean
   networkPolicies: NetworkPolicies
+  /** pattern of the addresses at the door; null: there is no door */
+  appsUrl: string | null
+  /** namespace of the door's pods; null: agents accept requests from everywhere */
+  doorNamespace: string | null
   /** deployments get `<name>.<domain>`; null: no Ingress, except for custom URLs */
   ingressDomain: string | null
   ingressClass: string | null

@@ -1,15 +1,13 @@
 /** The address of a deployment, and its Ingress: with a custom URL, or if the cluster has an ingress domain. */
 import { isIP } from 'node:net'
-import { namesOf } from '../objects/names.ts'
+import { namesOf, SERVICE_PORT, serviceHost } from '../objects/names.ts'
 import type { Application, DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
 import { ingressMetadata } from './metadata.ts'
 
-export const SERVICE_PORT = 80
-
-/** None if the deployment has no public address. */
+/** None if the deployment has no public address. An Ingress would lead past the door that stands before a deployment. */
 export function ingress(deployment: DeploymentRef, app: Application, options: RenderOptions): Manifest[] {
   const place = ingressAddressOf(deployment, customUrlOf(app), options)
-  if (!place) return []
+  if (!place || deployment.addressName !== null) return []
   const { base } = namesOf(deployment.deploymentId)
   const { host, path, tls } = place
   const backend = { service: { name: base, port: { number: SERVICE_PORT } } }
@@ -72,12 +70,14 @@ function customPlace(deployment: DeploymentRef, url: URL, options: RenderOptions
   return { host, path, tls: url.protocol === 'https:' ? { secretName } : null }
 }
 
-/** Address for users: the custom URL (of `customUrlOf`), else the Ingress's, else the cluster-internal URL. */
+/** Address for users: the one at the door, the custom URL (of `customUrlOf`), the Ingress's, else the cluster-internal URL. */
 export function urlOf(deployment: DeploymentRef, customUrl: string | null, options: RenderOptions): string {
+  const { addressName, deploymentId, namespace } = deployment
+  if (addressName !== null && options.appsUrl !== null) return options.appsUrl.replace('{name}', addressName)
   if (customUrl !== null) return customUrl
-  const place = ingressAddressOf(deployment, null, options)
+  const place = addressName === null && ingressAddressOf(deployment, null, options)
   if (place) return `${place.tls ? 'https' : 'http'}://${place.host}`
-  return `http://${namesOf(deployment.deploymentId).base}.${deployment.namespace}.svc`
+  return `http://${serviceHost(deploymentId, namespace)}`
 }
 
 /** A DNS label has 63 characters; the id needs nine. */

@@ -1,14 +1,14 @@
 /** Renders infrastructure and one served revision. Pure: equal input gives equal manifests, which share nothing. */
 import type { EffectiveSpec } from '../../../domain/protocol/protocol.ts'
 import { imageOf } from '../../runtimes/artifact.ts'
-import { AGENT_PORT, namesOf } from '../objects/names.ts'
+import { AGENT_PORT, namesOf, SERVICE_PORT } from '../objects/names.ts'
 import type { Application, DeploymentRef, Infrastructure, Manifest, RenderOptions, Replicas } from '../objects/types.ts'
 import { cache } from './cache.ts'
 import { database } from './database.ts'
 import { externalOf } from './external.ts'
-import { ingress, SERVICE_PORT } from './ingress.ts'
+import { ingress } from './ingress.ts'
 import type { Labelled } from './metadata.ts'
-import { agentPolicy, databasePolicy, service } from './network.ts'
+import { agentPolicy, databasePolicy, doorPolicy, service } from './network.ts'
 import { autoscaler, disruptionBudget, replicasOf, scaleAnnotation, scaleOf } from './scale.ts'
 import { databaseSecret, pullSecret, revisionSecret } from './secrets.ts'
 import { requireWithin } from './security.ts'
@@ -75,6 +75,7 @@ export function renderApplication(
     ...disruptionBudget(names.queue, queue, queueScale),
     ...ingress(deployment, app, options),
     ...agentPolicy(deployment, app, options),
+    ...doorPolicy(deployment, app, options),
   ]
 }
 

@@ -1,5 +1,5 @@
 /** Services, and NetworkPolicies for clusters that enforce them. */
-import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf, selectorOf } from '../objects/names.ts'
+import { LABEL_COMPONENT, LABEL_DEPLOYMENT, LABEL_NAME, namesOf, selectorOf } from '../objects/names.ts'
 import type {
   Application,
   Component,
@@ -18,6 +18,11 @@ const METADATA = {
 }
 /** Cloud DNS of GKE answers pods there: without it names don't resolve. That port returns no credentials. */
 const DNS = { cidr: '169.254.169.254/32', port: 53 }
+
+/** Kubernetes sets it on every namespace since 1.21. */
+const LABEL_NAMESPACE = 'kubernetes.io/metadata.name'
+/** of the door's pods (deploy/chart) */
+const DOOR_APP = 'pilothouse-door'
 
 const podsOf = ({ deploymentId }: DeploymentRef, components: Component[]) => ({
   matchLabels: { [LABEL_DEPLOYMENT]: deploymentId },
@@ -83,7 +88,29 @@ export function agentPolicy(deployment: DeploymentRef, { spec }: Application, op
   ]
 }
 
-/** A cluster-internal Service. Only an Ingress publishes a deployment. */
+/** Agents behind the door accept requests only from it, and from their own namespace. */
+export function doorPolicy(deployment: DeploymentRef, { spec }: Application, options: RenderOptions): Manifest[] {
+  const { networkPolicies, doorNamespace } = options
+  if (networkPolicies !== 'all' || doorNamespace === null || deployment.addressName === null) return []
+  const door = {
+    namespaceSelector: { matchLabels: { [LABEL_NAMESPACE]: doorNamespace } },
+    podSelector: { matchLabels: { [LABEL_NAME]: DOOR_APP } },
+  }
+  return [
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: objectMetadata(namesOf(deployment.deploymentId).server, { deployment, spec, component: 'server' }),
+      spec: {
+        podSelector: podsOf(deployment, ['server']),
+        policyTypes: ['Ingress'],
+        ingress: [{ from: [door, { podSelector: {} }] }],
+      },
+    },
+  ]
+}
+
+/** A cluster-internal Service. Only the door or an Ingress publishes a deployment. */
 export function service(
   name: string,
   labelled: Labelled,

@@ -62,6 +62,11 @@ export interface AddressState {
   bounds?: Bounds
 }
 
+/** What a server tells a door in a cluster, once when it connects and then every 2 seconds. */
+export interface ClusterNews extends AccessNews {
+  bounds: Bounds
+}
+
 /** A GET of a health path on the loopback: who answered, and the status; null: no answer. */
 export interface HealthAnswer {
   host: string

@@ -1,0 +1,54 @@
+/** Starts the door of a cluster with its health server and metrics. */
+import fs from 'node:fs'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { registerAgentFigures } from '../api/server/agent-figures.ts'
+import { SERVICE_PORT, serviceHost } from '../dataplane/kubernetes/objects/names.ts'
+import { type ClusterDoorOptions, startClusterDoor } from '../door/cluster-door.ts'
+import { startHealthServer } from '../listener/health.ts'
+import type { DoorSettings } from '../platform/config/door-settings.ts'
+import type { Log } from '../platform/log/log.ts'
+
+export interface RunningDoor {
+  /** port of the health server */
+  healthPort: number
+  /** Resolves when the last connection has ended. */
+  close(): Promise<void>
+}
+
+/** Throws when the health port or the folder can't be used. `serviceOf`: default: the Services of this cluster. */
+export async function startDoor(
+  settings: DoorSettings,
+  log: Log,
+  serviceOf: ClusterDoorOptions['serviceOf'] = ({ id, namespace }) => ({
+    // the final dot spares the resolver the search list
+    host: `${serviceHost(id, namespace)}.${settings.CLUSTER_DOMAIN}.`,
+    port: SERVICE_PORT,
+  }),
+): Promise<RunningDoor> {
+  fs.mkdirSync(settings.DATA_DIR, { recursive: true, mode: 0o700 })
+  const door = startClusterDoor({
+    url: settings.CONTROL_PLANE_URL,
+    token: settings.DOOR_TOKEN,
+    folder: settings.DATA_DIR,
+    host: settings.DOOR_HOST,
+    port: settings.DOOR_PORT,
+    serviceOf,
+    log,
+  })
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  registerAgentFigures(registry, async () => door.figures())
+  const health = await startHealthServer({
+    host: settings.DOOR_HOST,
+    port: settings.DOOR_HEALTH_PORT,
+    problem: () => door.problem(),
+    registry,
+  })
+  return {
+    healthPort: health.port,
+    async close() {
+      await door.close()
+      await health.close()
+    },
+  }
+}

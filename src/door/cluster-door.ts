@@ -1,0 +1,150 @@
+/** The door of a cluster: serves the deployments that a server names, and keeps the server's last news in its folder. See README.md. */
+import type { ClusterNews, Figures, Place } from '../dataplane/process/door/messages.ts'
+import type { GuardedDeployment } from '../domain/values/access-copy.ts'
+import { AccessStore } from './access-store.ts'
+import { CallerTokens, keyOfToken } from './caller-tokens.ts'
+import { type FollowOptions, followNews } from './follow-news.ts'
+import { Guard } from './guard.ts'
+import { Listener, type Tenant } from './listener.ts'
+import { AppProxy } from './proxy.ts'
+import { CertificateStore } from './tls.ts'
+
+/** Where a deployment's agent is reached. */
+interface ServiceAddress {
+  host: string
+  port: number
+}
+
+export interface ClusterDoorOptions extends Pick<FollowOptions, 'url' | 'log'> {
+  /** The server knows the door by it. */
+  token: string
+  /** keeps the news for the next start */
+  folder: string
+  /** where it listens */
+  host: string
+  port: number
+  /** The Service of a deployment. */
+  serviceOf(deployment: { id: string; namespace: string }): ServiceAddress
+}
+
+export interface ClusterDoor {
+  /** Why it can't serve; null: it can. */
+  problem(): string | null
+  /** by deployment */
+  figures(): Record<string, Figures>
+  /** Stops accepting connections, and resolves when the last one has ended. */
+  close(): Promise<void>
+}
+
+/** It listens as soon as it knows the deployments, from a server or from the folder. */
+export function startClusterDoor(options: ClusterDoorOptions): ClusterDoor {
+  const { url, token, folder, log } = options
+  const tokens = new CallerTokens(keyOfToken(token))
+  const guard = new Guard(tokens)
+  const store = new AccessStore<ClusterNews>(folder, guard)
+  const routes = new ServiceRoutes(options, guard)
+  const closing = new AbortController()
+  let problem: string | null = 'no server has sent the deployments yet'
+  if (store.kept) routes.apply(store.kept)
+
+  const followed = followNews({
+    ...{ url, token, log, signal: closing.signal, callerKey: tokens.jwk },
+    known: () => store.kept?.hash ?? null,
+    take(news) {
+      const before = store.kept
+      if (!store.take(news)) return false
+      if (store.kept !== before) routes.apply(store.kept!)
+      return true
+    },
+    onProblem: (text) => {
+      problem = text
+    },
+  })
+  return {
+    problem() {
+      if (routes.isClosing) return 'ending'
+      return store.kept ? routes.problem : problem
+    },
+    figures: () => routes.figures,
+    async close() {
+      await routes.close()
+      closing.abort()
+      await followed
+    },
+  }
+}
+
+/** One port for all deployments, and their Services. */
+class ServiceRoutes {
+  isClosing = false
+  readonly #options: ClusterDoorOptions
+  readonly #listener: Listener
+  /** by deployment; `key`: name and Service */
+  readonly #tenants = new Map<string, { key: string; tenant: Tenant }>()
+  #opened = false
+  /** code of the error that keeps the port closed; null: none */
+  #portProblem: string | null = null
+
+  constructor(options: ClusterDoorOptions, guard: Guard) {
+    this.#options = options
+    this.#listener = new Listener(options, { guard, certificates: new CertificateStore() })
+    // the port stays open without deployments; no path has an empty name
+    this.#listener.add(this.#tenantOf('', { name: '', hosts: [] }))
+  }
+
+  get problem(): string | null {
+    return this.#portProblem && `port ${this.#options.port} can't be opened (${this.#portProblem})`
+  }
+
+  get figures(): Record<string, Figures> {
+    return Object.fromEntries([...this.#tenants].map(([id, { tenant }]) => [id, tenant.proxy.figures.read()]))
+  }
+
+  apply({ copy, settings, bounds }: ClusterNews): void {
+    const routed = (copy?.deployments ?? []).filter((one): one is Routed => !!one.name && !!one.namespace)
+    const left = new Set(this.#tenants.keys())
+    for (const deployment of routed) {
+      left.delete(deployment.id)
+      this.#route(deployment, settings.hosts.replace('{name}', deployment.name))
+    }
+    for (const id of left) this.#remove(id)
+    for (const { tenant } of this.#tenants.values()) tenant.proxy.bounds.set(bounds)
+    this.#listener.setTimeouts(bounds)
+    if (!this.#opened) void this.#listener.open()
+    this.#opened = true
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true
+    await this.#listener.handOver()
+  }
+
+  #route({ id, name, namespace }: Routed, host: string): void {
+    const service = this.#options.serviceOf({ id, namespace })
+    const key = `${host} ${service.host}:${service.port}`
+    const known = this.#tenants.get(id)
+    if (known?.key === key) return
+    if (known) this.#listener.remove(known.tenant)
+    const tenant = this.#tenantOf(id, { name, hosts: [host] }, known?.tenant.proxy)
+    tenant.proxy.setUpstream({ id: `${service.host}:${service.port}`, ...service })
+    this.#tenants.set(id, { key, tenant })
+    this.#listener.add(tenant)
+  }
+
+  #tenantOf(deployment: string, at: Pick<Place, 'name' | 'hosts'>, proxy = new AppProxy()): Tenant {
+    const { host, port } = this.#options
+    const onListening: Tenant['onListening'] = (_, problem) => {
+      this.#portProblem = problem
+    }
+    return { deployment, place: { host, port, ...at }, proxy, onListening }
+  }
+
+  #remove(id: string): void {
+    const { tenant } = this.#tenants.get(id)!
+    this.#tenants.delete(id)
+    this.#listener.remove(tenant)
+    void tenant.proxy.close()
+  }
+}
+
+type Routed = GuardedDeployment & { name: string; namespace: string }

@@ -1,0 +1,204 @@
+// The door of a cluster: two real doors, a real server, and agents in place of Services.
+import { once } from 'node:events'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Running, type RunningServer, run, startServer, temporaryFolder } from '../support/process.ts'
+import { restOf } from '../support/rest-of.ts'
+import { serviceAddress } from './service-address.ts'
+
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 })
+
+const KEY = 'cpk_admin_key_of_the_cluster'
+const TOKEN = 'token-of-all-doors-of-this-cluster'
+const IMAGE = { source: 'external_container', source_revision_config: { image_uri: 'registry.example.com/agent:1' } }
+
+interface Door extends Running {
+  port: number
+  health: string
+  env: Record<string, string>
+}
+
+let database: TestDatabase
+let dataDir: { path: string; remove(): Promise<void> }
+let server: RunningServer
+let publicPort: number
+const doors: Door[] = []
+const agents = http.createServer()
+const folders: { remove(): Promise<void> }[] = []
+let endStreams = () => {}
+const finish = new Promise<void>((resolve) => {
+  endStreams = resolve
+})
+
+const rest = restOf(() => server.url, KEY)
+
+async function startCluster(port: number): Promise<RunningServer> {
+  return startServer({
+    DATABASE_URL: database.url,
+    DATA_DIR: dataDir.path,
+    SECRETS_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}`,
+    CONTROL_PLANE_API_KEY: KEY,
+    PORT: String(port),
+    RUNTIME: 'kubernetes',
+    K8S_NAMESPACE: 'agents',
+    APPS_URL: 'https://{name}.apps.example.com',
+    DOOR_TOKEN: TOKEN,
+    LOG_LEVEL: 'warn',
+  })
+}
+
+/** The agents of all deployments. They answer with the address that was called, and the request's headers. */
+async function startAgents(): Promise<number> {
+  agents.on('request', (request, response) => {
+    const address = request.socket.localAddress
+    if (request.url !== '/stream') return void response.end(JSON.stringify({ address, headers: request.headers }))
+    response.write('first ')
+    void finish.then(() => response.end('last'))
+  })
+  await once(agents.listen(0, '0.0.0.0'), 'listening')
+  return (agents.address() as AddressInfo).port
+}
+
+async function startDoor(env: Record<string, string>): Promise<Door> {
+  const started = run('test/door/cluster-door-program.ts', [], env)
+  const [line] = (await Promise.race([once(started.child.stdout!, 'data'), started.ended])) as [string]
+  const health = `http://127.0.0.1:${JSON.parse(line.split('\n')[0]!).healthPort}`
+  return { ...started, port: Number(env.DOOR_PORT), health, env }
+}
+
+const create = (name: string, access = 'workspace') =>
+  rest('POST', '/v2/deployments', { ...IMAGE, name, access, source_config: {}, secrets: [] })
+
+interface Answer {
+  status: number
+  body: { address?: string; headers?: Record<string, string> }
+}
+
+/** Calls an agent by its name at a door. */
+async function call(door: Pick<Door, 'port'>, name: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const host = `${name}.apps.example.com`
+  const request = http.get({ port: door.port, host: '127.0.0.1', headers: { host, ...headers }, agent: false })
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  const text = (await response.setEncoding('utf8').toArray()).join('')
+  return { status: response.statusCode!, body: text.startsWith('{') ? JSON.parse(text) : {} }
+}
+const statusOf = (door: Door, name: string, key?: string) =>
+  call(door, name, key ? { 'x-api-key': key } : {}).then(
+    ({ status }) => status,
+    (error: NodeJS.ErrnoException) => error.code,
+  )
+const isReady = (door: Door) => fetch(`${door.health}/readyz`).then(({ status }) => status)
+
+beforeAll(async () => {
+  database = await testDatabase()
+  dataDir = await temporaryFolder()
+  publicPort = await freePort()
+  const port = await startAgents()
+  for (let i = 0; i < 2; i++) {
+    const folder = await temporaryFolder()
+    folders.push(folder)
+    doors.push(
+      await startDoor({
+        CONTROL_PLANE_URL: `http://127.0.0.1:${publicPort}`,
+        DOOR_TOKEN: TOKEN,
+        DOOR_HOST: '127.0.0.1',
+        DOOR_PORT: String(await freePort()),
+        DOOR_HEALTH_PORT: '0',
+        DATA_DIR: folder.path,
+        AGENT_PORT: String(port),
+      }),
+    )
+  }
+  // a door that has never heard from a server must not serve
+  expect(await isReady(doors[0]!)).toBe(503)
+  server = await startCluster(publicPort)
+})
+afterAll(async () => {
+  for (const { child } of [...doors, server]) child?.kill('SIGKILL')
+  await Promise.all([...doors, server].map((one) => one?.ended))
+  agents.close()
+  await Promise.all([...folders, dataDir].map((folder) => folder.remove()))
+  await database?.drop()
+})
+
+test('every door leads to the deployments of the cluster, and lets in only callers with a right to them', async () => {
+  const red = await create('Red')
+  const blue = await create('Blue', 'public')
+  for (const door of doors) {
+    await expect.poll(() => statusOf(door, 'red', KEY), { timeout: 10_000 }).toBe(200)
+    expect(await isReady(door)).toBe(200)
+    expect(await statusOf(door, 'red')).toBe(401)
+    expect(await statusOf(door, 'unknown')).toBe(401)
+    await expect.poll(() => statusOf(door, 'blue'), { timeout: 10_000 }).toBe(200)
+    expect((await call(door, 'blue')).body.address).toBe(serviceAddress(blue.id))
+    const { body } = await call(door, 'red', { authorization: `Bearer ${KEY}`, 'x-pilothouse-caller': 'forged' })
+    expect(body.address).toBe(serviceAddress(red.id))
+    expect(JSON.stringify(body)).not.toContain(KEY)
+    const keys = createRemoteJWKSet(new URL(`${server.url}/.well-known/jwks.json`))
+    const { payload } = await jwtVerify(body.headers!['x-pilothouse-caller']!, keys, { audience: red.id })
+    expect(payload).toMatchObject({ deployment: red.id, role: 'admin' })
+  }
+  const set = (await (await fetch(`${server.url}/.well-known/jwks.json`)).json()) as { keys: object[] }
+  expect(set.keys).toHaveLength(1)
+})
+
+test('a door counts requests for its metrics', async () => {
+  const text = await (await fetch(`${doors[0]!.health}/metrics`)).text()
+  expect(text).toMatch(/pilothouse_agent_requests_total\{status="2xx",deployment="[0-9a-f-]+"\} [1-9]/)
+})
+
+test('a revoked key is refused by every door within 5 seconds', async () => {
+  const { key, api_key } = await rest('POST', '/v2/keys', { name: 'calls', role: 'caller' })
+  for (const door of doors) await expect.poll(() => statusOf(door, 'red', key), { timeout: 5000 }).toBe(200)
+  await rest('DELETE', `/v2/keys/${api_key.id}`)
+  await expect
+    .poll(() => Promise.all(doors.map((door) => statusOf(door, 'red', key))), { timeout: 5000, interval: 100 })
+    .toEqual([401, 401])
+})
+
+test('doors serve without a server, also after a restart, and follow the next server', async () => {
+  server.child.kill('SIGKILL')
+  await server.ended
+  const [kept, restarted] = doors as [Door, Door]
+  restarted.child.kill('SIGKILL')
+  await restarted.ended
+  doors[1] = await startDoor(restarted.env)
+  for (const door of [kept, doors[1]]) {
+    await expect.poll(() => statusOf(door, 'red', KEY)).toBe(200)
+    expect(await statusOf(door, 'red')).toBe(401)
+    expect(await isReady(door)).toBe(200)
+  }
+  server = await startCluster(publicPort)
+  await create('Later', 'public')
+  for (const door of [kept, doors[1]])
+    await expect.poll(() => statusOf(door, 'later'), { timeout: 10_000, interval: 100 }).toBe(200)
+})
+
+test('a door that ends completes its requests, and accepts no more', async () => {
+  const door = doors.pop()!
+  const stream = http.get({
+    ...{ port: door.port, host: '127.0.0.1', path: '/stream', agent: false },
+    headers: { host: 'blue.apps.example.com' },
+  })
+  const [response] = (await once(stream, 'response')) as [http.IncomingMessage]
+  door.child.kill('SIGTERM')
+  await expect.poll(() => statusOf(door, 'blue')).toBe('ECONNREFUSED')
+  endStreams()
+  expect((await response.setEncoding('utf8').toArray()).join('')).toBe('first last')
+  expect(await door.ended).toMatchObject({ code: 0 })
+})
+
+test('the stream of news needs the token of the doors', async () => {
+  const open = (token: string) =>
+    fetch(`${server.url}/internal/door`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ known: null }),
+    })
+  for (const token of ['', KEY, `${TOKEN}x`]) expect((await open(token)).status).toBe(401)
+  expect((await open(TOKEN)).status).toBe(400)
+})
