@@ -27,8 +27,8 @@ const UNKNOWN = 'No deployment has this address.'
 const KNOWN_HOST = '/.well-known/pilothouse/host?'
 /** the machine has no IPv6 */
 const NO_SUCH_FAMILY = ['EAFNOSUPPORT', 'EADDRNOTAVAIL']
-/** the other loopback, or all interfaces of the other family */
-const IPV6_OF: Record<string, string> = { '127.0.0.1': '::1', '0.0.0.0': '::' }
+/** The other loopback, or all interfaces of the other family. No agent may listen on the address that a browser tries first. */
+const OTHER_FAMILY: Record<string, string> = { '127.0.0.1': '::1', '::1': '127.0.0.1', '0.0.0.0': '::' }
 
 /** A deployment of this port. */
 export interface Tenant {
@@ -152,10 +152,10 @@ export class Listener {
   /** Returns the code of the error; null: all sockets are open. */
   async #tryToOpen(): Promise<string | null> {
     const { place } = [...this.#tenants][0] ?? {}
-    const ipv6 = place?.name === undefined ? undefined : IPV6_OF[this.#host]
+    const other = place?.name === undefined ? undefined : OTHER_FAMILY[this.#host]
     try {
       await this.#listen({ port: this.#port, host: this.#host, exclusive: true })
-      if (ipv6) await this.#listen({ port: this.#port, host: ipv6, ipv6Only: true, exclusive: true })
+      if (other) await this.#listen({ port: this.#port, host: other, ipv6Only: true, exclusive: true })
       return null
     } catch (error) {
       const { code = 'unknown' } = error as NodeJS.ErrnoException

@@ -25,6 +25,7 @@ const HARMLESS = '/dev/null'
 
 /** No server listens on this port. */
 const SERVER_PORT = 21_960
+const DOOR_PORT = 21_962
 
 interface Deployed {
   url: string
@@ -65,7 +66,7 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
   }
 
   beforeAll(async () => {
-    machine = await openTestMachine({ port: SERVER_PORT })
+    machine = await openTestMachine({ port: SERVER_PORT, apps: { port: DOOR_PORT, host: '127.0.0.1' } })
     one = await deployed()
     other = await deployed()
   })
@@ -168,12 +169,13 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     expect(env.ODD).toBe(`it's "$HOME"\n go`)
   })
 
-  test('ports of the server, its Postgres and other deployments can’t be bound, other ports can', async () => {
+  test('ports of the server, the door, Postgres and other deployments can’t be bound, other ports can', async () => {
     const bind = (port: number, host: string) =>
       run(
         `node -e 'require("net").createServer().listen(${port}, "${host}", () => process.exit()).on("error", (e) => { console.log(e.code); process.exit(1) })'`,
       )
-    const closed = [SERVER_PORT, Number(new URL(machine.options.adminUrl).port), machine.options.appPorts[1]]
+    const postgres = Number(new URL(machine.options.adminUrl).port)
+    const closed = [SERVER_PORT, DOOR_PORT, postgres, machine.options.appPorts[1]]
     for (const port of closed)
       for (const host of ['127.0.0.1', '::1', '0.0.0.0', '::']) expect((await bind(port, host)).stdout).toBe('EACCES\n')
     for (const port of [0, SERVER_PORT + 1]) expect((await bind(port, '127.0.0.1')).stdout).toBe('')

@@ -130,6 +130,20 @@ test('a deployment that comes later is served, and one that leaves is unknown', 
   agent.close()
 })
 
+test.skipIf(!(await hasIpv6())).for(['127.0.0.1', '::1', '0.0.0.0', '::'])(
+  'no other program can listen on the port of a door at %s, in neither family',
+  async (host) => {
+    const [held, proxy] = [await freePort(), new AppProxy()]
+    const close = await openPort({ port: held, host, name: 'one', hosts: [] }, proxy, openListeners('one'))
+    for (const address of ['127.0.0.1', '::1', '0.0.0.0', '::']) {
+      const other = net.createServer().listen(held, address)
+      const [error] = await once(other, 'error')
+      expect(error.code, address).toBe('EADDRINUSE')
+    }
+    close()
+  },
+)
+
 async function hasIpv6(): Promise<boolean> {
   const probe = net.createServer().listen(0, '::1')
   const [opened] = await Promise.race([
