@@ -104,7 +104,7 @@ test('a call shows status, times, headers and folded JSON, and the agent learns 
   await expect.poll(() => answer.getByRole('status').innerText()).toMatch(/first byte \d+ ms · total \d+ ms · \d/)
   await answer.getByText('Headers (').click()
   await answer.getByText('x-answered-by: agent').waitFor()
-  const body = await answer.getByRole('group', { name: 'Body' }).innerText()
+  const body = await answer.getByRole('group', { name: 'Answer body' }).innerText()
   expect(body).toContain('method: "PUT"')
   expect(body).toContain('body: "{\\"input\\": \\"hello\\"}"')
   expect(body).toContain('content-type: "application/json"')

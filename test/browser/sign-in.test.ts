@@ -1,4 +1,7 @@
 // Signing in and out, and the page without rights.
+import { once } from 'node:events'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
@@ -99,4 +102,30 @@ test('all tabs are signed in and out together', async ({ page }) => {
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await other.waitForURL('**/sign-in**')
   await other.close()
+})
+
+test('a program at another port of the host gets one half of the session, which is of no use', async ({ open }) => {
+  const { url, key } = inject('server')
+  const { page, guards } = await open({ axe: false })
+  guards.allow(/^another origin: http:\/\/127\.0\.0\.1:/)
+  await signIn(page, url, { key })
+  await page.getByRole('heading', { name: 'Deployments' }).waitFor()
+  const received: string[] = []
+  const program = http.createServer((request, response) => {
+    received.push(request.headers.cookie ?? '')
+    response.setHeader('content-type', 'text/html').end('<link rel="icon" href="data:,"><title>Theirs</title><p>Theirs')
+  })
+  program.listen(0, '127.0.0.1')
+  await once(program, 'listening')
+  const theirs = new URL(url)
+  theirs.port = String((program.address() as AddressInfo).port)
+  await page.evaluate((address) => location.assign(address), theirs.href)
+  await page.getByText('Theirs').waitFor()
+  program.close()
+  const [cookie] = received
+  // what browsers do: cookies have no port
+  expect(cookie).toMatch(/^pilothouse_\w+=/)
+  const headers = { cookie: cookie!, origin: new URL(url).origin, 'sec-fetch-site': 'same-origin' }
+  expect((await fetch(`${url}/v2/sessions`, { headers })).status).toBe(401)
+  expect(await page.evaluate(() => localStorage.length)).toBe(0)
 })

@@ -70,7 +70,7 @@ function Panel({ text, children }: { text: string; children: ReactNode }) {
         <Copy text={text} what="the answer" />
       </div>
       {/* the keyboard scrolls it */}
-      <Box className={classes.scroll} role="group" aria-label="Body" tabIndex={0}>
+      <Box className={classes.scroll} role="group" aria-label="Answer body" tabIndex={0}>
         {children}
       </Box>
     </div>
