@@ -7,6 +7,7 @@ import { createStorage } from '../adapters/storage/create-storage.ts'
 import { supervisorLives } from '../dataplane/process/processes/supervisor-locks.ts'
 import { createWorkspaceQueue, createWriteQueue } from '../domain/concurrency/write-queue.ts'
 import type { Core, DomainSettings } from '../domain/transaction/context.ts'
+import { agentHostsOf } from '../domain/values/agent-host.ts'
 import { createBatcher } from '../platform/async/batcher.ts'
 import { createInFlight } from '../platform/async/in-flight.ts'
 import { type Jobs, startJobs } from '../platform/async/jobs.ts'
@@ -186,6 +187,7 @@ function settingsOf(config: Config): DomainSettings {
     deploymentModes: config.DEPLOYMENT_MODES,
     runtime: config.RUNTIME,
     podClasses: config.RUNTIME === 'kubernetes' ? Object.keys(config.POD_CLASSES).sort() : [],
+    agentHosts: config.APPS_URL ? agentHostsOf(config.APPS_URL) : null,
     clusterDoor: config.DOOR_TOKEN ? { listeners: config.DOOR_LISTENERS } : null,
     deadlineMinutes: {
       PROVISION: config.PROVISION_DEADLINE_MINUTES,

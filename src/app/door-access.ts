@@ -6,6 +6,7 @@ import type { Bounds } from '../dataplane/process/door/messages.ts'
 import { type DoorCluster, readAccessCopy, saveCallerKey } from '../domain/keys/access-copy.ts'
 import { linkKey } from '../domain/keys/signing-keys.ts'
 import type { ReadCore } from '../domain/transaction/context.ts'
+import { agentHostsOf } from '../domain/values/agent-host.ts'
 import type { Config } from '../platform/config/config.ts'
 
 /** The issuer's keys are fetched again after this time. */
@@ -47,7 +48,7 @@ export function createDoorAccess(core: ReadCore, config: Config, cluster: DoorCl
     saveCallerKey: (key) => saveCallerKey(core, key),
     settings: () => ({
       issuer: core.publicUrl(),
-      hosts: (config.APPS_URL ?? 'http://{name}.localhost').replace(/^https?:\/\/|:\d+$/g, '').toLowerCase(),
+      hosts: agentHostsOf(config.APPS_URL ?? 'http://{name}.localhost'),
       secure: isSecure(config),
       trustProxy: config.TRUST_PROXY,
       offlineHours: config.APPS_OFFLINE_HOURS,

@@ -6,6 +6,7 @@ import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto
 import type { IncomingMessage } from 'node:http'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { AccessCopy, CallerKey, GuardedDeployment, GuardSettings } from '../domain/values/access-copy.ts'
+import { isAgentHost } from '../domain/values/agent-host.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { matcher } from '../platform/http/client-address.ts'
 import type { Caller, CallerTokens } from './caller-tokens.ts'
@@ -317,12 +318,8 @@ const isEncrypted = ({ headers, socket }: IncomingMessage): boolean =>
   'encrypted' in socket || headers['x-forwarded-proto'] === 'https'
 
 /** Whether a custom_url must not have the host: names that may be given later, and the control plane have it. */
-function isReserved(host: string, { hosts, issuer }: GuardSettings): boolean {
-  const [before = '', after = ''] = hosts.split('{name}')
-  const name =
-    host.startsWith(before) && host.endsWith(after) ? host.slice(before.length, host.length - after.length) : ''
-  return /^[a-z0-9-]+$/.test(name) || host === new URL(issuer).hostname
-}
+const isReserved = (host: string, { hosts, issuer }: GuardSettings): boolean =>
+  isAgentHost(host, hosts) || host === new URL(issuer).hostname
 
 interface LinkClaims {
   aud: string

@@ -14,7 +14,7 @@ const BASE = 'domain/errors domain/crypto domain/sql domain/parsing domain/pagin
 const GROUND = `${BASE} domain/values domain/ports domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/query-engine platform/async platform/log`
 /** The parts of the control plane that a data plane may import. */
 const CONTRACT =
-  'domain/protocol domain/errors/errors.ts domain/values/health-path.ts domain/values/image-reference.ts domain/values/repository-url.ts'
+  'domain/protocol domain/errors/errors.ts domain/values/agent-host.ts domain/values/health-path.ts domain/values/image-reference.ts domain/values/repository-url.ts'
 /** Imports of the runtime whose agents are processes of this machine. */
 const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/process/* platform/async platform/files platform/programs platform/postgres/embedded platform/postgres/pg-client.ts`
 const SUPERVISOR = 'dataplane/process/supervisor dataplane/process/supervisor/*'
@@ -112,7 +112,7 @@ export const FOLDERS: readonly Row[] = [
   // a separate program, bundled into one file: it listens on the addresses of all deployments
   [
     'door',
-    'domain/values/access-copy.ts dataplane/process/door dataplane/process/processes platform/async platform/http platform/log',
+    'domain/values/access-copy.ts domain/values/agent-host.ts dataplane/process/door dataplane/process/processes platform/async platform/http platform/log',
   ],
   ['dataplane/kubernetes/objects', CLUSTERS],
   ['dataplane/kubernetes/api-server dataplane/kubernetes/render', CLUSTERS],

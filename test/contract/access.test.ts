@@ -234,6 +234,7 @@ test('deployments of a cluster with a door have an access, unless a custom_url l
     APPS_URL: 'https://{name}.apps.example.com',
   }
   const doored = await testApp({ beside: clusters, settings })
+  doored.app.core.publicUrl = () => 'https://pilothouse.example.com'
   try {
     const { body } = await createOn(doored, listener_id)
     expect(body.access).toBe('workspace')
@@ -245,7 +246,18 @@ test('deployments of a cluster with a door have an access, unless a custom_url l
     const past = await patch(body.id, { source_config: { custom_url } })
     expect([past.status, past.body.detail[0].loc]).toEqual([422, ['body', 'source_config', 'custom_url']])
 
-    expect((await createOn(doored, listener_id, { custom_url })).body.access).toBe('public')
+    const made = await createOn(doored, listener_id, { custom_url })
+    expect(made.body.access).toBe('public')
+    // their requests come with credentials
+    for (const host of ['other.apps.example.com', 'pilothouse.example.com']) {
+      const reserved = { custom_url: `https://${host}/x` }
+      const answers = [
+        await createOn(doored, listener_id, reserved),
+        await patch(made.body.id, { source_config: reserved }),
+      ]
+      for (const { status, body } of answers)
+        expect([status, body.detail[0].loc]).toEqual([422, ['body', 'source_config', 'custom_url']])
+    }
     expect((await createOn(doored, elsewhere)).body.access).toBe('public')
     // it has an Ingress
     expect((await patch(before, { access: 'workspace' })).status).toBe(422)

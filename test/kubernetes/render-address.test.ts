@@ -75,6 +75,12 @@ describe('a custom URL', () => {
     expect(url('https://bot.example.com/x/')).toBe('https://bot.example.com/x/')
   })
 
+  test('a custom URL with the host of a name gets no Ingress, which would get the requests to another deployment', () => {
+    const how = { appsUrl: 'https://{name}.apps.example.com' }
+    expect(ingressOf('https://other.apps.example.com/x', how)).toBeNull()
+    expect(ingressOf('https://bot.example.com', how)).not.toBeNull()
+  })
+
   test('a custom URL gets the domain’s TLS secret only within that domain', () => {
     const how = { ingressDomain: 'example.com', ingressTlsSecret: 'wildcard' }
     expect(ingressOf('https://bot.example.com', how).tls).toEqual([

@@ -39,6 +39,7 @@ export const SETTINGS: DomainSettings = {
   deploymentModes: ['cloud', 'self_hosted'],
   runtime: 'process',
   podClasses: [],
+  agentHosts: null,
   clusterDoor: null,
   deadlineMinutes: { PROVISION: 10, BUILD: 30, DEPLOY: 10, TEARDOWN: 10 },
   builderWaitMinutes: 60,

@@ -29,6 +29,7 @@ import {
   refViolations,
   repoUrlViolations,
   requiredViolations,
+  reservedHostViolations,
   sourceViolations,
 } from './source-rules.ts'
 
@@ -89,6 +90,7 @@ async function create(
     ...refViolations(revision.repo_ref ?? null, buildOnPush),
     ...(source === 'external_container' ? listenerViolations(listener, namespace, hasListener) : []),
     ...accessViolations(body.access, door),
+    ...reservedHostViolations(config.custom_url, listener?.id ?? null, ctx),
     ...secretViolations(body.secrets, []),
     ...referenceViolations(
       body.secret_references,

@@ -3,7 +3,9 @@ import type { DeploymentAccess, Source } from '../../generated/prisma/enums.ts'
 import type { Violation } from '../errors/errors.ts'
 import { violation, violationUnless } from '../parsing/parse.ts'
 import { RESERVED_NAMES, reservedName } from '../secrets/rules.ts'
-import type { DomainSettings } from '../transaction/context.ts'
+import type { DomainSettings, ReadCore } from '../transaction/context.ts'
+import { isAgentHost } from '../values/agent-host.ts'
+import { customHostOf } from '../values/custom-host.ts'
 import { parseImageReference } from '../values/image-reference.ts'
 import { parseRepoUrl } from '../values/repository-url.ts'
 import { resourceSpecViolations } from '../values/resource-spec.ts'
@@ -182,6 +184,19 @@ interface Addressed {
 /** Whether a door stands before an existing deployment. In a cluster, one without a name in its address has an Ingress. */
 export const isBehindDoor = ({ listenerId, addressName }: Addressed, settings: DomainSettings): boolean =>
   hasDoor(listenerId, null, settings) && (addressName !== null || !isInCluster(listenerId, settings))
+
+/** An Ingress for one of these hosts would get the requests of others, with their credentials. */
+export function reservedHostViolations(
+  customUrl: string | null | undefined,
+  listenerId: string | null,
+  { settings, publicUrl }: Pick<ReadCore, 'settings' | 'publicUrl'>,
+): Violation[] {
+  const host = customHostOf(customUrl ?? null)
+  const isOfServer = isInCluster(listenerId, settings) && host === new URL(publicUrl()).hostname
+  const isOfName = host !== null && settings.agentHosts !== null && isAgentHost(host, settings.agentHosts)
+  const message = 'This host is reserved for the addresses of agents by their names, or for this server.'
+  return violationUnless(!isOfServer && !isOfName, 'source_config.custom_url', message)
+}
 
 /** A `custom_url` in a cluster leads past the door. */
 export const pastDoorViolations = (

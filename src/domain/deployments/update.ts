@@ -21,7 +21,13 @@ import { buildColumns, revisionColumns, saysRevision, type Trigger } from '../va
 import { deploymentPath, type UpdateBody, updateBody } from '../values/shapes.ts'
 import { patchViolations } from './patch-rules.ts'
 import { replaceSecrets } from './secrets.ts'
-import { accessViolations, classViolations, isBehindDoor, pastDoorViolations } from './source-rules.ts'
+import {
+  accessViolations,
+  classViolations,
+  isBehindDoor,
+  pastDoorViolations,
+  reservedHostViolations,
+} from './source-rules.ts'
 
 export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 
@@ -88,6 +94,9 @@ async function merge(
   rejectIfAny([
     ...patchViolations(stored, body, await tarballViolations(tx, tarball)),
     ...accessViolations(body.access, isBehindDoor(deployment, ctx.settings)),
+    ...(config?.custom_url === deployment.customUrl
+      ? []
+      : reservedHostViolations(config?.custom_url, deployment.listenerId, ctx)),
     ...pastDoorViolations(config?.custom_url, deployment, ctx.settings),
     ...(await unknownClassViolations(ctx, tx, deployment, config?.resource_spec?.class)),
   ])

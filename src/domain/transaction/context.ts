@@ -64,6 +64,8 @@ export interface DomainSettings {
   podClasses: readonly string[]
   /** a door in clusters, and the listeners whose deployments it serves; null: there is none */
   clusterDoor: { listeners: readonly string[] } | null
+  /** hosts of agents by their names, with {name}; null: APPS_URL is not set */
+  agentHosts: string | null
   /** minutes that a step may take after it was first taken */
   deadlineMinutes: { PROVISION: number; BUILD: number; DEPLOY: number; TEARDOWN: number }
   /** minutes that an offered build may wait for a builder */

@@ -1,5 +1,6 @@
 /** The address of a deployment, and its Ingress: with a custom URL, or if the cluster has an ingress domain. */
 import { isIP } from 'node:net'
+import { agentHostsOf, isAgentHost } from '../../../domain/values/agent-host.ts'
 import { namesOf, SERVICE_PORT, serviceHost } from '../objects/names.ts'
 import type { Application, DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
 import { ingressMetadata } from './metadata.ts'
@@ -39,7 +40,10 @@ export function customUrlOf({ revision, customUrl }: Pick<Application, 'revision
   return revision.source === 'external_container' ? customUrl : null
 }
 
-/** null: no Ingress. An IP address can't be an Ingress host, so its traffic must be routed outside Pilothouse. */
+/**
+ * null: no Ingress. An IP address can't be an Ingress host, so its traffic must be routed outside Pilothouse. The host of a name leads
+ * to the door.
+ */
 function ingressAddressOf(
   deployment: DeploymentRef,
   customUrl: string | null,
@@ -61,7 +65,8 @@ function tlsSecretOf(deployment: DeploymentRef, { ingressTlsSecret }: RenderOpti
 function customPlace(deployment: DeploymentRef, url: URL, options: RenderOptions): IngressAddress | null {
   const { ingressDomain, ingressTlsSecret } = options
   const host = url.hostname
-  if (isIP(host) || host.startsWith('[')) return null
+  const isOfName = options.appsUrl !== null && isAgentHost(host, agentHostsOf(options.appsUrl))
+  if (isIP(host) || host.startsWith('[') || isOfName) return null
   const path = url.pathname.replace(/\/+$/, '') || '/'
   // the domain's certificate does not cover other hosts
   const isCovered =
