@@ -124,11 +124,12 @@ overBoth(app, (api) => {
       const { value } = await link(id, {}, { key: app.keys.viewer })
       expect(value.url).toMatch(/^http:\/\/agent\.localhost:8081\/\?pilothouse_link=[\w-]+\.[\w-]+\.[\w-]+$/)
       const { api_key } = await api.get('getMe', {}, { key: app.keys.viewer })
-      const { exp, ...claims } = await claimsOf(value.url)
+      const { exp, iat, ...claims } = await claimsOf(value.url)
       expect(claims).toEqual({
         ...{ aud: 'link', sub: id, act: { kind: 'key', id: api_key.id }, sub_name: api_key.owner ?? api_key.name },
         ...{ ws: app.tenant.workspaceId, org: app.tenant.organizationId, role: 'viewer' },
       })
+      expect(exp! - Number(iat)).toBe(3600)
       expect(new Date(exp! * 1000).toISOString()).toBe(value.expires_at)
       expect(exp! - Date.now() / 1000).toBeGreaterThan(3590)
       expect(exp! - Date.now() / 1000).toBeLessThanOrEqual(3600)
