@@ -188,7 +188,9 @@ function settingsOf(config: Config): DomainSettings {
     runtime: config.RUNTIME,
     podClasses: config.RUNTIME === 'kubernetes' ? Object.keys(config.POD_CLASSES).sort() : [],
     agentHosts: config.APPS_URL ? agentHostsOf(config.APPS_URL) : null,
-    clusterDoor: config.DOOR_TOKEN ? { listeners: config.DOOR_LISTENERS } : null,
+    clusterDoor: config.DOOR_TOKEN
+      ? { listeners: config.DOOR_LISTENERS, customUrls: config.DOOR_SERVICE !== undefined }
+      : null,
     deadlineMinutes: {
       PROVISION: config.PROVISION_DEADLINE_MINUTES,
       BUILD: config.BUILD_DEADLINE_MINUTES,

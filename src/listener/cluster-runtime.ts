@@ -63,6 +63,7 @@ export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTING
     networkPolicies: settings.NETWORK_POLICIES,
     appsUrl: settings.APPS_URL ?? null,
     doorNamespace: settings.DOOR_NAMESPACE ?? null,
+    doorService: settings.DOOR_SERVICE ?? null,
     ingressDomain: settings.INGRESS_DOMAIN ?? null,
     ingressClass: settings.INGRESS_CLASS ?? null,
     ingressTlsSecret: settings.INGRESS_TLS_SECRET ?? null,

@@ -220,10 +220,10 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 4_710],
+  ['platform/**', 4_720],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
-    3_990,
+    4_000,
   ],
   [
     'domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/idempotency',
@@ -231,7 +231,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ],
   [
     'domain/deployments domain/deployment-status domain/revisions domain/revision-diff domain/rollouts domain/secrets',
-    4_640,
+    4_670,
   ],
   ['domain/claims domain/builders domain/listeners domain/logs domain/events', 3_450],
   ['domain/sources/**', 1_350],
@@ -240,7 +240,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
   ['dataplane/process/** door', 11_830],
-  ['dataplane/kubernetes/**', 6_250],
+  ['dataplane/kubernetes/**', 6_290],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_930],
   ['api/rest/**', 5_510],
@@ -248,7 +248,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['client cli/**', 5_180],
   ['dashboard/pages/*', 12_040],
   ['dashboard/app dashboard/api dashboard/components/**', 4_960],
-  ['app/** start .', 3_000],
+  ['app/** start .', 3_010],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */

@@ -249,6 +249,7 @@ test('listener and builder read valid settings, and call the server of their rel
 
 describe('the door', () => {
   const APPS = { APPS_URL: 'https://{name}.apps.example.com', DOOR_NAMESPACE: 'control' }
+  const service = { DOOR_SERVICE: 'pilothouse-door.control.svc.cluster.example:80' }
   const secrets = { ...SECRETS, DOOR_TOKEN: 'token-of-all-doors-of-this-cluster' }
   const listenerName = everything.find(({ kind, metadata }) => kind === 'Deployment' && /listener/.test(metadata.name))
     .metadata.name
@@ -259,8 +260,9 @@ describe('the door', () => {
     expect(door).toMatchObject({ CONTROL_PLANE_URL: 'http://pilothouse.control:8080', DOOR_TOKEN, DATA_DIR: '/data' })
     const server = environment(everything, 'pilothouse', secrets)
     const listener = readListenerSettings(environment(everything, listenerName, secrets))
-    expect(server).toMatchObject({ ...APPS, DOOR_TOKEN, DOOR_LISTENERS: listener.LISTENER_ID })
-    expect(listener).toMatchObject(APPS)
+    expect(server).toMatchObject({ ...APPS, ...service, DOOR_TOKEN, DOOR_LISTENERS: listener.LISTENER_ID })
+    const doorService = { host: 'pilothouse-door.control.svc.cluster.example', port: 80 }
+    expect(listener).toMatchObject({ ...APPS, DOOR_SERVICE: doorService })
     const minimal = { ...SECRETS, ...environment(of(COMBINATIONS.minimal!), 'pilothouse', SECRETS) }
     expect(Object.keys(minimal).filter((name) => /^(APPS|DOOR)_/.test(name))).toEqual([])
   })

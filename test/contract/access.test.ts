@@ -259,6 +259,10 @@ test('deployments of a cluster with a door have an access, unless a custom_url l
       for (const { status, body } of answers)
         expect([status, body.detail[0].loc]).toEqual([422, ['body', 'source_config', 'custom_url']])
     }
+    doored.app.core.settings.clusterDoor = { listeners: [listener_id], customUrls: true }
+    const through = await createOn(doored, listener_id, { custom_url: 'https://closed.example.com' })
+    expect(through.body.access).toBe('workspace')
+    expect((await patch(body.id, { source_config: { custom_url: 'https://later.example.com' } })).status).toBe(200)
     expect((await createOn(doored, elsewhere)).body.access).toBe('public')
     // it has an Ingress
     expect((await patch(before, { access: 'workspace' })).status).toBe(422)

@@ -47,6 +47,7 @@ async function startCluster(port: number): Promise<RunningServer> {
     K8S_NAMESPACE: 'agents',
     APPS_URL: 'https://{name}.apps.example.com',
     DOOR_TOKEN: TOKEN,
+    DOOR_SERVICE: 'door.pilothouse.svc.cluster.local:80',
     LOG_LEVEL: 'warn',
   })
 }
@@ -70,17 +71,17 @@ async function startDoor(env: Record<string, string>): Promise<Door> {
   return { ...started, port: Number(env.DOOR_PORT), health, env }
 }
 
-const create = (name: string, access = 'workspace') =>
-  rest('POST', '/v2/deployments', { ...IMAGE, name, access, source_config: {}, secrets: [] })
+const create = (name: string, access = 'workspace', source_config: object = {}) =>
+  rest('POST', '/v2/deployments', { ...IMAGE, name, access, source_config, secrets: [] })
 
 interface Answer {
   status: number
   body: { address?: string; headers?: Record<string, string> }
 }
 
-/** Calls an agent by its name at a door. */
+/** Calls an agent by its name, or by a whole host, at a door. */
 async function call(door: Pick<Door, 'port'>, name: string, headers: Record<string, string> = {}): Promise<Answer> {
-  const host = `${name}.apps.example.com`
+  const host = name.includes('.') ? name : `${name}.apps.example.com`
   const request = http.get({ port: door.port, host: '127.0.0.1', headers: { host, ...headers }, agent: false })
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]
   const text = (await response.setEncoding('utf8').toArray()).join('')
@@ -144,6 +145,15 @@ test('every door leads to the deployments of the cluster, and lets in only calle
   }
   const set = (await (await fetch(`${server.url}/.well-known/jwks.json`)).json()) as { keys: object[] }
   expect(set.keys).toHaveLength(1)
+})
+
+test('the host of a custom_url leads to its deployment, for callers with a right to it', async () => {
+  const bot = await create('Bot', 'workspace', { custom_url: 'https://bot.example.com' })
+  for (const door of doors) {
+    await expect.poll(() => statusOf(door, 'bot.example.com', KEY), { timeout: 10_000 }).toBe(200)
+    expect((await call(door, 'bot.example.com', { 'x-api-key': KEY })).body.address).toBe(serviceAddress(bot.id))
+    expect(await statusOf(door, 'bot.example.com')).toBe(401)
+  }
 })
 
 test('a door counts requests for its metrics', async () => {

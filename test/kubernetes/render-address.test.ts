@@ -65,6 +65,30 @@ test('a deployment at the door has its address there, and never an Ingress, whic
   }
 })
 
+test('the Ingress of a custom URL leads to the door, which is in another namespace', () => {
+  const named = { ...deployment, addressName: 'support-bot' }
+  const how = {
+    ...{ ...options, ingressDomain: 'ingress.example.com', appsUrl: 'https://{name}.apps.example.com' },
+    doorService: { host: 'pilothouse-door.control.svc.cluster.local', port: 81 },
+  }
+  const external = { ...revision, source: 'external_container' as const }
+  const app = application({}, { customUrl: 'https://bot.example.com', revision: external })
+  const manifests = renderApplication(named, app, how, {})
+  expect(manifests.flatMap(schemaErrors)).toEqual([])
+  const service = { name: `${BASE}-door`, port: { number: 81 } }
+  expect(find(manifests, 'Ingress/').spec.rules).toEqual([
+    { host: 'bot.example.com', http: { paths: [{ path: '/', pathType: 'Prefix', backend: { service } }] } },
+  ])
+  expect(manifests.find(({ metadata }) => metadata.name === service.name)?.spec).toMatchObject({
+    type: 'ExternalName',
+    externalName: 'pilothouse-door.control.svc.cluster.local',
+    ports: [{ port: 81 }],
+  })
+  expect(urlOf(named, customUrlOf(app), how)).toBe('https://bot.example.com')
+  const plain = renderApplication(named, application(), how, {})
+  expect(plain.filter(({ kind, metadata }) => kind === 'Ingress' || metadata.name === service.name)).toEqual([])
+})
+
 describe('a custom URL', () => {
   test('a custom URL sets host and path, and TLS for https', () => {
     expect(ingressOf('http://Bot.Example.com:8080/a/b/?q')).toEqual({ rules: [rule('bot.example.com', '/a/b')] })

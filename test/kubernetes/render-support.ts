@@ -50,6 +50,7 @@ export const options: RenderOptions = {
   networkPolicies: 'all',
   appsUrl: null,
   doorNamespace: null,
+  doorService: null,
   ingressDomain: null,
   ingressClass: null,
   ingressTlsSecret: null,

@@ -96,6 +96,7 @@ export const COMBINATIONS: Record<string, Values> = {
     listener: { ...listener, podAnnotations: { a: 'b' }, nodeSelector: { pool: 'control' } },
     door: {
       ...door,
+      customUrls: true,
       existingSecret: 'door-token',
       settings: { CLUSTER_DOMAIN: 'cluster.example' },
       ingress: {

@@ -56,6 +56,10 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
   value: "http{{ if .Values.door.https }}s{{ end }}://{name}.{{ .Values.door.domain }}"
 - name: DOOR_NAMESPACE
   value: {{ .Release.Namespace | quote }}
+{{- if .Values.door.customUrls }}
+- name: DOOR_SERVICE
+  value: "{{ include "pilothouse.doorName" . }}.{{ .Release.Namespace }}.svc.{{ .Values.door.settings.CLUSTER_DOMAIN | default "cluster.local" }}:{{ .Values.door.service.port }}"
+{{- end }}
 {{- end }}
 
 {{- define "pilothouse.testSelector" -}}

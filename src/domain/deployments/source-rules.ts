@@ -167,13 +167,12 @@ export function classViolations(
 const isInCluster = (listenerId: string | null, { runtime }: DomainSettings): boolean =>
   listenerId !== null || runtime === 'kubernetes'
 
-/** Whether a new deployment gets an address at a door. In a cluster, one with a `custom_url` has an Ingress instead. */
+/** Whether a new deployment gets an address at a door. A `custom_url` in a cluster may lead past the door. */
 export function hasDoor(listenerId: string | null, customUrl: unknown, settings: DomainSettings): boolean {
   const { clusterDoor } = settings
   if (!isInCluster(listenerId, settings)) return true
-  return (
-    clusterDoor !== null && customUrl == null && (listenerId === null || clusterDoor.listeners.includes(listenerId))
-  )
+  if (clusterDoor === null || (customUrl != null && !clusterDoor.customUrls)) return false
+  return listenerId === null || clusterDoor.listeners.includes(listenerId)
 }
 
 interface Addressed {
@@ -198,14 +197,17 @@ export function reservedHostViolations(
   return violationUnless(!isOfServer && !isOfName, 'source_config.custom_url', message)
 }
 
-/** A `custom_url` in a cluster leads past the door. */
+/** A `custom_url` in a cluster leads past the door, unless a setting says otherwise. */
 export const pastDoorViolations = (
   customUrl: string | null | undefined,
   { listenerId, addressName }: Addressed,
   settings: DomainSettings,
 ): Violation[] =>
   violationUnless(
-    customUrl == null || addressName === null || !isInCluster(listenerId, settings),
+    customUrl == null ||
+      addressName === null ||
+      !isInCluster(listenerId, settings) ||
+      !!settings.clusterDoor?.customUrls,
     'source_config.custom_url',
     'This deployment is reached through the door of its cluster. Create another deployment with a custom_url.',
   )

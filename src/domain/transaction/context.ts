@@ -62,8 +62,8 @@ export interface DomainSettings {
   runtime: 'process' | 'kubernetes' | 'none'
   /** allowed pod classes of deployments without a listener */
   podClasses: readonly string[]
-  /** a door in clusters, and the listeners whose deployments it serves; null: there is none */
-  clusterDoor: { listeners: readonly string[] } | null
+  /** the door of a cluster: the listeners whose deployments it serves, and whether custom URLs lead to it; null: there is none */
+  clusterDoor: { listeners: readonly string[]; customUrls: boolean } | null
   /** hosts of agents by their names, with {name}; null: APPS_URL is not set */
   agentHosts: string | null
   /** minutes that a step may take after it was first taken */

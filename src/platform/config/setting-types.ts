@@ -79,6 +79,11 @@ export const doorToken = z
   // a Secret made from a file often ends with a newline
   .trim()
   .regex(/^[\x21-\x7e]{32,256}$/, 'must be 32 to 256 printable characters without spaces')
+/** host:port */
+export const doorService = z
+  .string()
+  .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+:\d{1,5}$/, 'must look like pilothouse-door.pilothouse.svc.cluster.local:80')
+  .transform((text) => ({ host: text.split(':')[0]!, port: Number(text.split(':')[1]) }))
 export const uuids = list.pipe(z.array(z.guid('must be ids, comma-separated').toLowerCase()))
 export const integer = (min: number, max: number) => numeric(min, max, /^\d+$/, 'a whole number')
 /** A limit; 0 means no limit and becomes null. Fractions are allowed only if `min` is below 1. */

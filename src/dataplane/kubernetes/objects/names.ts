@@ -51,6 +51,8 @@ export function namesOf(deploymentId: string) {
     base,
     server: `${base}-server`,
     queue: `${base}-queue`,
+    /** ExternalName of the door's Service, which is in another namespace */
+    door: `${base}-door`,
     cache: `${base}-cache`,
     database: `${base}-database`,
     pull: `${base}-pull`,

@@ -112,6 +112,8 @@ export interface RenderOptions {
   appsUrl: string | null
   /** namespace of the door's pods; null: agents accept requests from everywhere */
   doorNamespace: string | null
+  /** the door's Service, to which Ingresses of custom URLs lead; null: custom URLs lead past the door */
+  doorService: { host: string; port: number } | null
   /** deployments get `<name>.<domain>`; null: no Ingress, except for custom URLs */
   ingressDomain: string | null
   ingressClass: string | null

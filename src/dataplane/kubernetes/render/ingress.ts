@@ -3,20 +3,30 @@ import { isIP } from 'node:net'
 import { agentHostsOf, isAgentHost } from '../../../domain/values/agent-host.ts'
 import { namesOf, SERVICE_PORT, serviceHost } from '../objects/names.ts'
 import type { Application, DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
-import { ingressMetadata } from './metadata.ts'
+import { ingressMetadata, type Labelled } from './metadata.ts'
+import { externalService } from './network.ts'
 
-/** None if the deployment has no public address. An Ingress would lead past the door that stands before a deployment. */
+/**
+ * None if the deployment has no public address. Of a deployment behind the door, only a custom URL has an Ingress, which leads to the
+ * door: any other would lead past it.
+ */
 export function ingress(deployment: DeploymentRef, app: Application, options: RenderOptions): Manifest[] {
-  const place = ingressAddressOf(deployment, customUrlOf(app), options)
-  if (!place || deployment.addressName !== null) return []
-  const { base } = namesOf(deployment.deploymentId)
+  const { base, door } = namesOf(deployment.deploymentId)
+  const customUrl = customUrlOf(app)
+  const place = ingressAddressOf(deployment, customUrl, options)
+  const isBehindDoor = deployment.addressName !== null
+  const { doorService } = options
+  if (!place || (isBehindDoor && (customUrl === null || !doorService))) return []
   const { host, path, tls } = place
-  const backend = { service: { name: base, port: { number: SERVICE_PORT } } }
+  const service = isBehindDoor ? { name: door, port: doorService!.port } : { name: base, port: SERVICE_PORT }
+  const backend = { service: { name: service.name, port: { number: service.port } } }
+  const labelled: Labelled = { deployment, spec: app.spec, component: 'server' }
   return [
+    ...(isBehindDoor ? [externalService(door, labelled, doorService!)] : []),
     {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'Ingress',
-      metadata: ingressMetadata(base, { deployment, spec: app.spec, component: 'server' }, options.ingressAnnotations),
+      metadata: ingressMetadata(base, labelled, options.ingressAnnotations),
       spec: {
         ...(options.ingressClass === null ? {} : { ingressClassName: options.ingressClass }),
         ...(tls
@@ -78,6 +88,7 @@ function customPlace(deployment: DeploymentRef, url: URL, options: RenderOptions
 /** Address for users: the one at the door, the custom URL (of `customUrlOf`), the Ingress's, else the cluster-internal URL. */
 export function urlOf(deployment: DeploymentRef, customUrl: string | null, options: RenderOptions): string {
   const { addressName, deploymentId, namespace } = deployment
+  if (customUrl !== null && options.doorService !== null) return customUrl
   if (addressName !== null && options.appsUrl !== null) return options.appsUrl.replace('{name}', addressName)
   if (customUrl !== null) return customUrl
   const place = addressName === null && ingressAddressOf(deployment, null, options)

@@ -128,3 +128,21 @@ export function service(
     },
   }
 }
+
+/** A name for a Service of another namespace: an Ingress has no backends there. */
+export function externalService(
+  name: string,
+  labelled: Labelled,
+  { host, port }: { host: string; port: number },
+): Manifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: objectMetadata(name, labelled),
+    spec: {
+      type: 'ExternalName',
+      externalName: host,
+      ports: [{ name: 'http', port, targetPort: port, protocol: 'TCP' }],
+    },
+  }
+}
