@@ -31,6 +31,9 @@ beforeAll(async () => {
       K8S_NAMESPACE: namespace,
       KUBECONFIG: await cluster.limitedKubeconfig({ namespaces: [namespace] }),
       INGRESS_DOMAIN: 'agents.example.com',
+      APPS_URL: 'https://{name}.apps.example.com',
+      DOOR_NAMESPACE: 'pilothouse',
+      DOOR_SERVICE: 'pilothouse-door.pilothouse.svc.cluster.local:80',
       POD_SECURITY: 'restricted',
       POD_USER: '10001',
       POD_PATCHES: JSON.stringify({ server: { spec: { securityContext: { runAsUser: 10_002 } } } }),
@@ -82,6 +85,44 @@ test('an image of the workspace is deployed with an address below INGRESS_DOMAIN
   expect(await eventually(async () => (await app.rest('GET', `/v2/deployments/${id}`)).status === 404, 60_000)).toBe(
     true,
   )
+})
+
+test('behind a door a deployment has an address there, and the Ingress of a custom_url leads to the door', async () => {
+  const { settings } = app.app.core
+  settings.clusterDoor = { listeners: [], customUrls: true }
+  try {
+    const { id, to, message } = await ended(image('Greeter No. 2'))
+    expect([to, message]).toEqual(['DEPLOYED', null])
+    const { body } = await app.rest('GET', `/v2/deployments/${id}`)
+    expect(body).toMatchObject({ url: 'https://greeter-no-2.apps.example.com', access: 'workspace' })
+    const { source_config } = body
+    // clients send what they got
+    const again = await app.rest('PATCH', `/v2/deployments/${id}`, {
+      body: { source_config: { custom_url: source_config.custom_url } },
+    })
+    expect(again.status, again.text).toBe(200)
+    const view = adminView(cluster.kubeconfig)
+    expect(await view.get('networking.k8s.io/v1', 'Ingress', namespace, `ph-${id}`)).toBeNull()
+    expect(await view.get('networking.k8s.io/v1', 'NetworkPolicy', namespace, `ph-${id}-server`)).not.toBeNull()
+
+    const custom_url = 'https://greeter.example.com'
+    const custom = await ended({
+      ...image('Greeter No. 3'),
+      source: 'external_container',
+      source_config: { custom_url },
+    })
+    expect([custom.to, custom.message]).toEqual(['DEPLOYED', null])
+    const at = (kind: string, name: string) =>
+      view.get(kind === 'Ingress' ? 'networking.k8s.io/v1' : 'v1', kind, namespace, name)
+    const { spec } = await at('Ingress', `ph-${custom.id}`)
+    expect(spec.rules[0]).toMatchObject({
+      host: 'greeter.example.com',
+      http: { paths: [{ backend: { service: { name: `ph-${custom.id}-door` } } }] },
+    })
+    expect((await at('Service', `ph-${custom.id}-door`)).spec.type).toBe('ExternalName')
+  } finally {
+    settings.clusterDoor = null
+  }
 })
 
 test('a git source fails its build immediately without an engine or a registry, and names the setting', async () => {

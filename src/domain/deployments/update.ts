@@ -91,13 +91,12 @@ async function merge(
   const base = baseOf(deployment, revisions, body)
   const config = body.source_config
   const stored = { deployment, base, secrets: set?.names ?? [] }
+  const newUrl = config?.custom_url === deployment.customUrl ? null : config?.custom_url
   rejectIfAny([
     ...patchViolations(stored, body, await tarballViolations(tx, tarball)),
     ...accessViolations(body.access, isBehindDoor(deployment, ctx.settings)),
-    ...(config?.custom_url === deployment.customUrl
-      ? []
-      : reservedHostViolations(config?.custom_url, deployment.listenerId, ctx)),
-    ...pastDoorViolations(config?.custom_url, deployment, ctx.settings),
+    ...reservedHostViolations(newUrl, deployment.listenerId, ctx),
+    ...pastDoorViolations(newUrl, deployment, ctx.settings),
     ...(await unknownClassViolations(ctx, tx, deployment, config?.resource_spec?.class)),
   ])
   refuseDeleted(deployment)
