@@ -47,7 +47,7 @@ export async function followNews(options: FollowOptions): Promise<void> {
       if (signal.aborted) return
       const text = error instanceof Error ? error.message : String(error)
       onProblem(`no news from a server: ${text}`)
-      failure.failed(error)
+      failure.failed(text)
     } finally {
       client.destroy()
     }

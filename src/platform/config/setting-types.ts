@@ -75,7 +75,7 @@ function numeric(min: number, max: number, pattern: RegExp, what: string) {
 }
 /** The secret that the doors of a cluster share with the servers. */
 export const doorToken = z
-  .string()
+  .string({ error: 'is missing' })
   // a Secret made from a file often ends with a newline
   .trim()
   .regex(/^[\x21-\x7e]{32,256}$/, 'must be 32 to 256 printable characters without spaces')
