@@ -8,7 +8,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { DomainError } from '../../domain/errors/errors.ts'
 
-const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' }
+const HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  // nginx would buffer the news
+  'x-accel-buffering': 'no',
+}
 
 export interface DoorNewsSource {
   /** `copy`: null when its hash is `known` */

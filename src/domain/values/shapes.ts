@@ -110,7 +110,7 @@ export const createBody = z
     secrets: z.array(secret).max(1000),
     secret_references: optional(z.array(secretReference).max(1000)),
     access: access.describe(
-      `${ACCESS_DESCRIPTION} Default: \`workspace\`; on Kubernetes \`public\`, the only choice there.`,
+      `${ACCESS_DESCRIPTION} Default: \`workspace\`; on Kubernetes without a door \`public\`, the only choice there.`,
     ),
   })
   .meta({ id: 'DeploymentCreate' })
@@ -124,7 +124,7 @@ export const updateBody = z
     source_revision_config: optional(sourceRevisionConfig),
     secrets: optional(z.array(secret).max(1000)),
     secret_references: optional(z.array(secretReference).max(1000)),
-    access: access.describe(`${ACCESS_DESCRIPTION} On Kubernetes it must be \`public\`.`),
+    access: access.describe(`${ACCESS_DESCRIPTION} On Kubernetes without a door it must be \`public\`.`),
   })
   .meta({ id: 'DeploymentUpdate' })
 export type UpdateBody = z.output<typeof updateBody>
