@@ -102,6 +102,11 @@ export default function TryIt({ deployment }: { deployment: CalledDeployment }) 
           {failure}
         </Alert>
       )}
+      {isRunning && !answer && (
+        <Text size="sm" c="dimmed" role="status">
+          Waiting for the answer…
+        </Text>
+      )}
       {answer && <AnswerView answer={answer} />}
       {target && (
         <details>
