@@ -27,7 +27,9 @@ export function answer(
   // headers of an agent answer that broke before its first byte; its length is wrong here
   for (const name of response.getHeaderNames()) response.removeHeader(name)
   const code = CODES[status]
-  response.writeHead(status, http.STATUS_CODES[status], {
+  // HTTP/2 has no reason phrases
+  if (response instanceof http.ServerResponse) response.statusMessage = http.STATUS_CODES[status]!
+  response.writeHead(status, {
     'content-type': 'application/json',
     ...(code === 'UNAVAILABLE' ? { 'retry-after': '2' } : {}),
     ...headers,

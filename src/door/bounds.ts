@@ -143,5 +143,5 @@ function answerTooLarge(request: IncomingMessage, response: ServerResponse): voi
 function discardBody(request: IncomingMessage): void {
   if (request.complete) return
   request.resume()
-  setTimeout(() => request.complete || request.socket.destroy(), DISCARD_MS).unref()
+  setTimeout(() => request.complete || request.destroy(), DISCARD_MS).unref()
 }

@@ -3,11 +3,11 @@ import type { ClusterNews, Figures, Place } from '../dataplane/process/door/mess
 import type { GuardedDeployment } from '../domain/values/access-copy.ts'
 import { AccessStore } from './access-store.ts'
 import { CallerTokens, keyOfToken } from './caller-tokens.ts'
+import { CertificateStore } from './certificate-store.ts'
 import { type FollowOptions, followNews } from './follow-news.ts'
 import { Guard } from './guard.ts'
 import { Listener, type Tenant } from './listener.ts'
 import { AppProxy } from './proxy.ts'
-import { CertificateStore } from './tls.ts'
 
 /** Where a deployment's agent is reached. */
 interface ServiceAddress {

@@ -21,10 +21,10 @@ import { resultWithin } from '../platform/async/time-limit.ts'
 import { AccessStore } from './access-store.ts'
 import { Address } from './address.ts'
 import { CallerTokens, keyOfFolder } from './caller-tokens.ts'
+import { CertificateStore } from './certificate-store.ts'
 import { Guard } from './guard.ts'
 import { requestHealth } from './health.ts'
 import { Listeners } from './listeners.ts'
-import { CertificateStore } from './tls.ts'
 
 /** A door without clients ends after this time. */
 const UNUSED_MS = 3000

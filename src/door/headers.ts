@@ -15,7 +15,7 @@ export function sanitizeResponse(response: IncomingMessage): boolean {
   // the connections of agent and client are independent
   delete response.headers.connection
   delete response.headers['keep-alive']
-  // trailers are not forwarded
+  // Node throws when a message that is not chunked announces trailers; they are forwarded without
   delete response.headers.trailer
   // this body ends with the agent's connection, but the client's stays open
   if (!response.headers['transfer-encoding']?.includes('chunked')) delete response.headers['transfer-encoding']
@@ -24,17 +24,21 @@ export function sanitizeResponse(response: IncomingMessage): boolean {
 
 /**
  * Removes from a request that is forwarded as HTTP what belongs to the client's connection (RFC 9110, 7.6.1), and offers to upgrade it:
- * an agent with WebSockets would accept the upgrade and never answer the request. Node has already sent 100 Continue to the client.
+ * an agent with WebSockets would accept the upgrade and never answer the request.
  */
 export function removeConnectionHeaders({ headers }: IncomingMessage): void {
   const named = headers.connection?.toLowerCase().split(',') ?? []
   // a client may name them, but they belong to the message
   const kept = ['host', 'content-length', 'transfer-encoding']
   for (const name of named.map((it) => it.trim())) if (!kept.includes(name)) delete headers[name]
-  // trailers are not forwarded, and Node throws when a message that is not chunked announces some
+  // Node throws when a message that is not chunked announces trailers; they are forwarded without
   for (const name of ['connection', 'keep-alive', 'proxy-connection', 'expect', 'upgrade', 'http2-settings', 'trailer'])
     delete headers[name]
 }
+
+/** A client of HTTP/1.0 would take 100 Continue for the answer (RFC 9110, 10.1.1). */
+export const expectsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  headers.expect?.toLowerCase() === '100-continue' && httpVersion !== '1.0'
 
 /** All installations' cookies (api/auth/session-halves.ts). Of a nameless cookie, browsers send only the value. */
 const SESSION_COOKIE = /^[\s=]*(?:__Host-)?pilothouse_/i

@@ -8,13 +8,15 @@ import { backoff, sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { upgradableMessages } from '../platform/http/upgradable.ts'
 import { answer, answerRefusal, refuse } from './answers.ts'
+import type { CertificateStore } from './certificate-store.ts'
+import { acceptConnections } from './connections.ts'
 import { allowReading, answerPreflight } from './dashboard-calls.ts'
 import { closeWhenFinished, closeWithSocket } from './endings.ts'
 import type { Asked, Guard, Verdict } from './guard.ts'
 import { isByPath, noteRemovedPrefix } from './headers.ts'
+import { Http2 } from './http2.ts'
 import { type AppProxy, NOTHING_SERVES } from './proxy.ts'
 import { hostOf, splitPath } from './route.ts'
-import { acceptTls, type CertificateStore } from './tls.ts'
 
 /** After its start, a door waits this long for the keeper of a name that it does not know. */
 const ARRIVAL_MS = 3000
@@ -47,6 +49,7 @@ export class Listener {
   readonly #certificates: CertificateStore
   #usesTls: boolean
   readonly #servers: http.Server[] = []
+  readonly #http2 = new Http2((request, response) => this.#receive(request, response))
   readonly #tenants = new Set<Tenant>()
   /** by host name */
   readonly #hosts = new Map<string, Tenant>()
@@ -132,12 +135,14 @@ export class Listener {
   setTimeouts({ headerMs, idleMs }: Pick<Bounds, 'headerMs' | 'idleMs'>): void {
     this.#timeouts = { headersTimeout: headerMs, timeout: idleMs ?? 0 }
     for (const server of this.#servers) Object.assign(server, this.#timeouts)
+    this.#http2.idleMs = this.#timeouts.timeout
   }
 
   /** Stops new connections. Requests in flight continue, but clients must open new connections for the next ones. */
   close(): void {
     this.#closing.abort()
     for (const response of this.#open) response.shouldKeepAlive = false
+    this.#http2.close()
     for (const server of this.#servers) if (server.listening) server.close()
   }
 
@@ -146,6 +151,7 @@ export class Listener {
     this.#closing.abort()
     this.#handedOver ??= Promise.all(this.#servers.map(drained)).then(() => undefined)
     for (const response of this.#open) response.shouldKeepAlive = false
+    this.#http2.close()
     return this.#handedOver
   }
 
@@ -173,16 +179,11 @@ export class Listener {
       connectionsCheckingInterval: HEADER_CHECK_MS,
       IncomingMessage: upgradableMessages(() => true),
     }
-    const server = http.createServer(options, (request, response) => {
-      // several parts of the door wait for its end
-      response.setMaxListeners(MAX_RESPONSE_LISTENERS)
-      if (!response.socket) closeWithSocket(response, request.socket)
-      if (this.#closing.signal.aborted) response.shouldKeepAlive = false
-      this.#open.add(response)
-      response.once('close', () => this.#open.delete(response))
-      this.#serve(request, response)
-    })
-    acceptTls(server, this.#certificates, () => this.#usesTls)
+    const server = http.createServer(options, (request, response) => this.#receive(request, response))
+    // the proxy sends 100 Continue when it forwards the request
+    server.on('checkContinue', (request, response) => this.#receive(request, response))
+    const certificates = this.#certificates
+    acceptConnections(server, { http2: this.#http2, certificates, usesTls: () => this.#usesTls })
     // accept fails while no file descriptor is free; `listen()` gets its own errors, too
     server.on('error', () => undefined)
     server.on('upgrade', (request, socket, head) => {
@@ -194,6 +195,16 @@ export class Listener {
     await once(server, 'listening')
     Object.assign(server, this.#timeouts)
     this.#servers.push(server)
+  }
+
+  #receive(request: http.IncomingMessage, response: http.ServerResponse): void {
+    // several parts of the door wait for its end
+    response.setMaxListeners(MAX_RESPONSE_LISTENERS)
+    if (!response.socket) closeWithSocket(response, request.socket)
+    if (this.#closing.signal.aborted) response.shouldKeepAlive = false
+    this.#open.add(response)
+    response.once('close', () => this.#open.delete(response))
+    this.#serve(request, response)
   }
 
   #serve(request: http.IncomingMessage, response: http.ServerResponse): void {

@@ -1,8 +1,8 @@
 /** The ports of a door, each open while a deployment uses it; that of names stays open. */
 import type { InheritedAddress } from '../dataplane/process/door/start-door.ts'
+import { CertificateStore } from './certificate-store.ts'
 import type { Guard } from './guard.ts'
 import { Listener, type Tenant } from './listener.ts'
-import { CertificateStore } from './tls.ts'
 
 export class Listeners {
   readonly guard: Guard

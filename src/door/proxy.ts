@@ -14,7 +14,14 @@ import { answer, refuse } from './answers.ts'
 import { RequestBounds } from './bounds.ts'
 import { endBodyProperly, endWebSocketProperly } from './endings.ts'
 import { RequestFigures } from './figures.ts'
-import { protectCookies, removeConnectionHeaders, removeSessionCookies, sanitizeResponse } from './headers.ts'
+import {
+  expectsContinue,
+  protectCookies,
+  removeConnectionHeaders,
+  removeSessionCookies,
+  sanitizeResponse,
+} from './headers.ts'
+import { forwardEarlyHints, forwardTrailers } from './hints-and-trailers.ts'
 import { addTraceIds } from './trace.ts'
 import { Turns } from './turns.ts'
 
@@ -24,6 +31,9 @@ const MAX_PAUSE_MS = 10_000
 const CLOSE_MS = 1000
 export const NOTHING_SERVES = 'Nothing is serving this deployment at the moment.'
 const NO_ANSWER = 'The agent did not answer: it may just have stopped. Its deploy log says why.'
+
+/** Node throws for a higher one. */
+const MAX_HTTP2_STATUS = 599
 
 /**
  * An idle connection to an agent is closed after this time, in ms. Agents close theirs after 5 s or more (Node.js, uvicorn), so no
@@ -96,6 +106,9 @@ export class AppProxy {
       // its body was too large
       if (response.writableEnded) return void sent.destroy()
       this.#sent.set(request, sent)
+      sent.on('information', (hint) => forwardEarlyHints(hint, request, response))
+      // httpxy ends the forwarded request in a later handler
+      request.once('end', () => forwardTrailers(request, sent))
       sent.once('upgrade', (_response, socket) => {
         socket.destroy()
         sent.emit('error', new Error('The agent switched protocols without a request to.'))
@@ -103,13 +116,14 @@ export class AppProxy {
     })
     this.#proxy.on('proxyRes', (agentResponse, request, response) => {
       this.#sent.delete(request)
-      if (!sanitizeResponse(agentResponse)) {
+      if (!sanitizeResponse(agentResponse) || (isHttp2(request) && agentResponse.statusCode! > MAX_HTTP2_STATUS)) {
         agentResponse.destroy()
         return answer(response, 502, NO_ANSWER)
       }
       agentResponse.headers.connection = response.shouldKeepAlive ? 'keep-alive' : 'close'
       agentResponse.headers['x-request-id'] ??= request.headers['x-request-id']
       protectCookies(agentResponse, request)
+      agentResponse.once('end', () => forwardTrailers(agentResponse, response))
     })
     const opened = new WeakSet<Duplex>()
     this.#proxy.on('proxyReqWs', (sent, request, socket) => {
@@ -128,7 +142,7 @@ export class AppProxy {
       this.#upgraded.set(client, endWebSocketProperly(client, agent, this.#isEnding.get(client)!))
     })
     this.#proxy.on('error', (_error, request, response) => {
-      if (response instanceof http.ServerResponse) {
+      if (response && 'writeHead' in response) {
         if (response.writableEnded) return
         // the agent closed the idle connection while the request was sent on it
         if (request && this.#sent.get(request)?.reusedSocket) return this.#forward(request, response, false)
@@ -201,6 +215,7 @@ export class AppProxy {
     this.figures.count(request, response)
     const refusal = this.bounds.admit(request, response)
     if (refusal) return void this.bounds.answerRefused(request, response, refusal)
+    if (expectsContinue(request)) response.writeContinue()
     addTraceIds(request)
     removeSessionCookies(request)
     removeConnectionHeaders(request)
@@ -237,6 +252,8 @@ export class AppProxy {
     })
   }
 }
+
+const isHttp2 = ({ httpVersionMajor }: http.IncomingMessage) => httpVersionMajor > 1
 
 const placeOf = ({ upstream: { host, port } }: Target) => ({ host, port })
 

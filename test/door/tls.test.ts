@@ -72,7 +72,7 @@ test('requests and WebSockets over TLS reach the agent, which learns that they w
   expect(await get()).toBe('https')
   const [message] = await once(new WebSocket(`wss://one.localhost:${port}`, { ca }), 'message')
   expect(String(message)).toBe('hello')
-  expect(await handshake()).toEqual(['first', 'http/1.1'])
+  expect(await handshake()).toEqual(['first', 'h2'])
 })
 
 test('connections wait for the certificate of a new door', async () => {
@@ -90,7 +90,7 @@ test('a new certificate is used for new connections, and open ones stay', async 
   keepAlive.on('free', (socket: net.Socket) => ports.add(socket.localPort))
   expect(await get({ agent: keepAlive })).toBe('https')
   listeners.certificates.set(second)
-  expect(await handshake()).toEqual(['second', 'http/1.1'])
+  expect(await handshake()).toEqual(['second', 'h2'])
   expect(await get({ agent: keepAlive })).toBe('https')
   expect(ports.size).toBe(1)
   keepAlive.destroy()
@@ -99,7 +99,7 @@ test('a new certificate is used for new connections, and open ones stay', async 
 test('a certificate that is not of its key is refused, and the previous one stays', async () => {
   listeners.certificates.set(first)
   expect(() => listeners.certificates.set({ cert: second.cert, key: first.key })).toThrow()
-  expect(await handshake()).toEqual(['first', 'http/1.1'])
+  expect(await handshake()).toEqual(['first', 'h2'])
 })
 
 test('programs of this machine reach the agent by path without TLS', async () => {
