@@ -259,6 +259,7 @@ async function processRuntime(
       access: createDoorAccess(core, config),
       apps: { port: config.APPS_PORT, url: config.APPS_URL, host: config.HOST, tls: usesTls },
       bounds: boundsOf(config),
+      idle: { minutes: config.APP_IDLE_MINUTES },
       appHost: config.APP_HOST,
       port: config.PORT,
       appPorts: config.APP_PORTS,

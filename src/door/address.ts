@@ -1,14 +1,16 @@
 /** The address of one deployment: applies the state that its keeper sends. */
-import type { AddressState, Figures, Place } from '../dataplane/process/door/messages.ts'
+import type { AddressState, Figures, Place, Sleeper } from '../dataplane/process/door/messages.ts'
 import type { Listener, Tenant } from './listener.ts'
 import type { Listeners } from './listeners.ts'
 import { AppProxy } from './proxy.ts'
+import { Sleep } from './sleep.ts'
 
 const SERVED_INTERVAL_MS = 60_000
 
 export class Address {
   onListening: (port: number, problem: string | null) => void = () => undefined
   onServed: () => void = () => undefined
+  onAwake: () => void = () => undefined
   readonly #listeners: Listeners
   readonly #deployment: string
   readonly #proxy = new AppProxy(() => this.#served())
@@ -17,6 +19,7 @@ export class Address {
   #lastServed = Number.NEGATIVE_INFINITY
   /** another door listens for it */
   #handedOver = false
+  #asleep: Sleep | null = null
 
   constructor(listeners: Listeners, deployment: string) {
     this.#listeners = listeners
@@ -32,6 +35,11 @@ export class Address {
   }
 
   apply({ address: next, upstream, held, ending, bounds }: AddressState): void {
+    if (this.#asleep) {
+      // the keeper that ended the agent has nothing to say any more, and the next one opens the address before its agent serves
+      if (next && !this.#handedOver) this.#move(next)
+      if (!next || !upstream || held) return
+    }
     this.#proxy.setUpstream(upstream)
     this.#proxy.bounds.set(bounds)
     this.#proxy.markEnding(ending)
@@ -42,6 +50,30 @@ export class Address {
     }
     if (!this.#handedOver) this.#move(next)
     if (bounds) this.#current?.listener.setTimeouts(bounds)
+    this.#wake()
+  }
+
+  /** Keeps the address without an agent: requests wait until a keeper's agent serves. */
+  sleep({ place, bounds, waitMs }: Sleeper, onRequest: () => void): void {
+    this.#resume?.()
+    this.#resume = null
+    this.#proxy.setUpstream(null)
+    this.#proxy.bounds.set(bounds)
+    this.#move(place)
+    if (bounds) this.#current?.listener.setTimeouts(bounds)
+    if (this.#asleep) return
+    this.#asleep = new Sleep(waitMs, onRequest)
+    this.#proxy.setAsleep(this.#asleep)
+  }
+
+  /** Whether a request waits for the sleeping agent. */
+  get isWaking(): boolean {
+    return this.#asleep?.hasRequests ?? false
+  }
+
+  /** See AppProxy. */
+  get quietMs(): number | null {
+    return this.#proxy.quietMs
   }
 
   /** Resolves when nothing is in flight to that upstream. */
@@ -64,13 +96,30 @@ export class Address {
   /** Another door listens on the same port now. Resolves when no connection is left. */
   async handOver(): Promise<void> {
     this.#handedOver = true
+    // only the next door can wake its agent
+    this.#proxy.setAsleep(null)
+    this.onAwake = () => undefined
     await this.#current?.listener.handOver()
   }
 
+  /** Its keeper has gone: stops new connections and ends requests in flight, unless the agent is asleep. */
+  async close(): Promise<void> {
+    if (!this.#asleep) await this.remove()
+  }
+
   /** Stops new connections and ends requests in flight. */
-  close(): Promise<void> {
+  remove(): Promise<void> {
     this.#move(null)
-    return this.#proxy.close()
+    const closed = this.#proxy.close()
+    this.#wake()
+    return closed
+  }
+
+  #wake(): void {
+    if (!this.#asleep) return
+    this.#asleep = null
+    this.#proxy.setAsleep(null)
+    this.onAwake()
   }
 
   #move(place: Place | null): void {

@@ -7,7 +7,14 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildOf, publishSocket } from '../dataplane/process/door/door-connection.ts'
-import type { Certificate, DoorProgram, Figures, FromDoor, Place, ToDoor } from '../dataplane/process/door/messages.ts'
+import type {
+  Certificate,
+  DoorProgram,
+  Figures,
+  FromDoor,
+  Sleeper,
+  ToDoor,
+} from '../dataplane/process/door/messages.ts'
 import {
   type DoorConfig,
   type InheritedAddress,
@@ -25,14 +32,20 @@ import { CertificateStore } from './certificate-store.ts'
 import { Guard } from './guard.ts'
 import { requestHealth } from './health.ts'
 import { Listeners } from './listeners.ts'
+import { Sleepers } from './sleepers.ts'
 
 /** A door without clients ends after this time. */
 const UNUSED_MS = 3000
+/** A door that only keeps addresses of sleeping deployments ends after this time without a server. */
+const UNUSED_ASLEEP_MS = 24 * 3_600_000
+/** until a server asks again whether an agent may sleep, while the door can't know */
+const ASK_AGAIN_MS = 10_000
 /** longest wait for the keeper of an inherited address */
 const CLAIM_MS = 30_000
-/** A takeover waits for keepers of inherited addresses for at most 5 s. */
+/** A takeover waits for keepers of inherited addresses for at most 5 s, and for agents that wake for at most 60 s. */
 const CLAIM_CHECK_MS = 20
 const MAX_CLAIM_CHECKS = 250
+const MAX_WAKE_CHECKS = 3000
 /** from the start of another door until it listens */
 const REPLACE_TIMEOUT_MS = 10_000
 /** They may reach all processes of a service or a terminal. Keepers need the door until their agents have drained. */
@@ -50,7 +63,7 @@ export async function runDoor(config: DoorConfig): Promise<void> {
   // the door that started this one has the lock until this one listens
   const lock = inherited ? null : await takeLock(folder)
   if (!inherited && !lock) return void process.exit()
-  const door = new Door(folder)
+  const door = new Door(folder, inherited ? process.ppid : null)
   await door.inherit(inherited ?? [])
   await door.listen()
   if (inherited) process.stdout.write('ready\n')
@@ -76,6 +89,11 @@ class Door {
   readonly #certificates: CertificateStore
   readonly #listeners: Listeners
   readonly #clients = new Set<Client>()
+  /** the door before this one; null: there was none */
+  readonly #predecessor: number | null
+  readonly #sleepers: Sleepers
+  /** by deployment: addresses whose agents are asleep or about to wake */
+  readonly #asleep = new Map<string, Address>()
   /** by deployment: addresses whose keeper has not connected yet */
   readonly #unclaimed = new Map<string, Address>()
   #unused: NodeJS.Timeout | undefined
@@ -84,8 +102,10 @@ class Door {
   #replacing: Promise<string | null> | null = null
   readonly #control = net.createServer((socket) => this.#accept(socket))
 
-  constructor(folder: string) {
+  constructor(folder: string, predecessor: number | null) {
     this.#folder = folder
+    this.#predecessor = predecessor
+    this.#sleepers = new Sleepers(folder)
     this.#socket = path.join(folder, `${process.pid}`)
     this.#tokens = new CallerTokens(keyOfFolder(folder))
     const guard = new Guard(this.#tokens)
@@ -97,8 +117,11 @@ class Door {
   /** Accepts connections on the sockets of the door before this one. Requests wait for the keepers. */
   async inherit(inherited: InheritedAddress[]): Promise<void> {
     await this.#listeners.inherit(inherited)
+    for (const sleeper of this.#sleepers.all)
+      this.#keepAsleep(new Address(this.#listeners, sleeper.deployment), sleeper)
     for (const { deployment, fd: _, fd6: __, ...place } of inherited)
-      this.#unclaimed.set(deployment, Address.inherit(this.#listeners, deployment, place))
+      if (!this.#asleep.has(deployment))
+        this.#unclaimed.set(deployment, Address.inherit(this.#listeners, deployment, place))
     setTimeout(() => {
       for (const address of this.#unclaimed.values()) void address.close()
       this.#unclaimed.clear()
@@ -142,7 +165,10 @@ class Door {
   #look(): void {
     clearTimeout(this.#unused)
     if (this.#clients.size > 0 || this.#unclaimed.size > 0) return
-    this.#unused = setTimeout(() => this.#end(), this.#unusedMs)
+    this.#unused = setTimeout(
+      () => this.#end(),
+      this.#unusedMs && this.#asleep.size > 0 ? UNUSED_ASLEEP_MS : this.#unusedMs,
+    )
   }
 
   #accept(socket: net.Socket): void {
@@ -151,8 +177,10 @@ class Door {
       addressOf: (deployment) => this.#claim(deployment),
       replace: (program) => this.replace(program),
       setCertificate: (certificate) => this.#certificates.set(certificate),
-      figures: () => Object.fromEntries([...this.#clients].flatMap((client) => client.figures ?? [])),
-      takeAccess: (news) => ({ copyNeeded: !this.#access.take(news), callerKey: this.#tokens.jwk }),
+      figures: () => Object.fromEntries([...this.#addresses].map(([deployment, { figures }]) => [deployment, figures])),
+      takeAccess: (news) => this.#takeAccess(news),
+      sleep: (sleeper, idleMs) => this.#sleep(sleeper, idleMs),
+      forget: (deployment) => this.#forget(deployment),
     })
     this.#clients.add(client)
     clearTimeout(this.#unused)
@@ -164,9 +192,56 @@ class Door {
 
   /** The inherited address of a deployment, or a new one. */
   #claim(deployment: string): Address {
-    const address = this.#unclaimed.get(deployment) ?? new Address(this.#listeners, deployment)
+    const known = this.#asleep.get(deployment) ?? this.#unclaimed.get(deployment)
     this.#unclaimed.delete(deployment)
-    return address
+    return known ?? new Address(this.#listeners, deployment)
+  }
+
+  get #addresses(): Map<string, Address> {
+    return new Map([...this.#asleep, ...[...this.#clients].flatMap((client) => client.address ?? [])])
+  }
+
+  #takeAccess(news: AccessNews): Pick<Answer, 'copyNeeded' | 'callerKey'> {
+    const copyNeeded = !this.#access.take(news)
+    // deleted while no door ran
+    const known = news.copy && new Set(news.copy.deployments.map(({ id }) => id))
+    if (known) for (const deployment of this.#asleep.keys()) if (!known.has(deployment)) this.#forget(deployment)
+    return { copyNeeded, callerKey: this.#tokens.jwk }
+  }
+
+  #sleep(sleeper: Sleeper, idleMs: number | null): Pick<Answer, 'againMs'> {
+    const { deployment } = sleeper
+    const address = this.#addresses.get(deployment)
+    if (this.#replacing) return { againMs: ASK_AGAIN_MS }
+    if (idleMs !== null && !this.#asleep.has(deployment)) {
+      // clients of the door before this one may still send requests to the agent
+      const quietMs = process.ppid === this.#predecessor ? null : (address?.quietMs ?? null)
+      if (quietMs === null) return { againMs: Math.min(idleMs, ASK_AGAIN_MS) }
+      if (quietMs < idleMs) return { againMs: idleMs - quietMs }
+    }
+    this.#keepAsleep(address ?? this.#claim(deployment), sleeper)
+    return { againMs: null }
+  }
+
+  #keepAsleep(address: Address, sleeper: Sleeper): void {
+    const { deployment } = sleeper
+    const wake = () => {
+      for (const client of this.#clients) if (!client.address) client.send({ say: 'wake', deployment })
+    }
+    address.sleep(sleeper, wake)
+    address.onAwake = () => {
+      this.#asleep.delete(deployment)
+      this.#sleepers.remove(deployment)
+      this.#look()
+    }
+    this.#asleep.set(deployment, address)
+    this.#sleepers.add(sleeper)
+    // a server that comes back learns of requests that wait
+    if (address.isWaking) wake()
+  }
+
+  #forget(deployment: string | null): void {
+    for (const [id, address] of this.#asleep) if (id === (deployment ?? id)) void address.remove()
   }
 
   /** Hands all listening sockets to a new door, and completes what is open. Returns what kept it from that. */
@@ -180,14 +255,15 @@ class Door {
   async #replace(program: DoorProgram): Promise<string | null> {
     // after a takeover a moment ago, keepers are on their way; requests that this door has accepted wait for them
     for (let tries = 0; this.#unclaimed.size > 0 && tries < MAX_CLAIM_CHECKS; tries++) await sleep(CLAIM_CHECK_MS)
+    const isWaking = () => [...this.#asleep.values()].some((address) => address.isWaking)
+    for (let tries = 0; isWaking() && tries < MAX_WAKE_CHECKS; tries++) await sleep(CLAIM_CHECK_MS)
     const sockets: number[] = []
     /** its number in the next door, where 0 to 2 are the standard streams */
     const inheritedFd = (fd: number) => 3 + (sockets.includes(fd) ? sockets.indexOf(fd) : sockets.push(fd) - 1)
-    const inherited = [...this.#clients].flatMap((client): InheritedAddress[] => {
-      const found = client.listening()
-      if (!found) return []
-      const [fd, fd6] = found.fds.map(inheritedFd)
-      return [{ ...found.place, deployment: found.deployment, fd: fd!, ...(fd6 === undefined ? {} : { fd6 }) }]
+    const inherited = [...this.#addresses].flatMap(([deployment, { place, fds }]): InheritedAddress[] => {
+      if (!place || fds.length === 0) return []
+      const [fd, fd6] = fds.map(inheritedFd)
+      return [{ ...place, deployment, fd: fd!, ...(fd6 === undefined ? {} : { fd6 }) }]
     })
     const child = startNextDoor(program, { folder: this.#folder, inherited }, sockets)
     const ready = new Promise<boolean>((resolve) => {
@@ -206,7 +282,10 @@ class Door {
     this.#access.follow()
     this.#listeners.handOver()
     const clients = [...this.#clients]
-    const drained = clients.map((client) => client.handOver())
+    const drained = [
+      ...[...this.#asleep.values()].map((address) => address.handOver()),
+      ...clients.map((client) => client.handOver()),
+    ]
     // closes no connection, and keeps the file of the new socket
     this.#control.close()
     for (const client of clients) client.send({ say: 'replaced' })
@@ -215,12 +294,16 @@ class Door {
   }
 }
 
+type Answer = Extract<FromDoor, { say: 'answer' }>
+
 interface ClientOptions {
   build: string
   addressOf(deployment: string): Address
   replace(program: DoorProgram): Promise<string | null>
   figures(): Record<string, Figures>
-  takeAccess(news: AccessNews): Pick<Extract<FromDoor, { say: 'answer' }>, 'copyNeeded' | 'callerKey'>
+  takeAccess(news: AccessNews): Pick<Answer, 'copyNeeded' | 'callerKey'>
+  sleep(sleeper: Sleeper, idleMs: number | null): Pick<Answer, 'againMs'>
+  forget(deployment: string | null): void
   setCertificate(certificate: Certificate | null): void
 }
 
@@ -248,14 +331,8 @@ class Client {
   }
 
   /** By deployment; null: the client is no keeper. */
-  get figures(): [deployment: string, Figures][] | null {
-    return this.#deployment === null || !this.#address ? null : [[this.#deployment, this.#address.figures]]
-  }
-
-  /** Null: it does not listen. */
-  listening(): { deployment: string; place: Place; fds: number[] } | null {
-    const { place, fds } = this.#address ?? {}
-    return place && fds?.length && this.#deployment !== null ? { deployment: this.#deployment, place, fds } : null
+  get address(): [deployment: string, Address][] | null {
+    return this.#deployment === null || !this.#address ? null : [[this.#deployment, this.#address]]
   }
 
   /** Stops new connections without closing the listening socket. Resolves when no connection is left. */
@@ -272,7 +349,7 @@ class Client {
     this.send({ say: 'answer', id: request.id, ...answer })
   }
 
-  async #perform(request: ToDoor): Promise<Omit<Extract<FromDoor, { say: 'answer' }>, 'say' | 'id'>> {
+  async #perform(request: ToDoor): Promise<Omit<Answer, 'say' | 'id'>> {
     switch (request.do) {
       case 'hello':
         this.#greet(request.deployment)
@@ -290,6 +367,11 @@ class Client {
         return { figures: this.#options.figures() }
       case 'access':
         return this.#options.takeAccess(request.news)
+      case 'sleep':
+        return this.#options.sleep(request.sleeper, request.idleMs)
+      case 'forget':
+        this.#options.forget(request.deployment)
+        return {}
       case 'apply':
         this.#address?.apply(request.state)
         return {}

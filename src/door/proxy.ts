@@ -22,6 +22,7 @@ import {
   sanitizeResponse,
 } from './headers.ts'
 import { forwardEarlyHints, forwardTrailers } from './hints-and-trailers.ts'
+import type { Sleep } from './sleep.ts'
 import { addTraceIds } from './trace.ts'
 import { Turns } from './turns.ts'
 
@@ -30,6 +31,7 @@ const MAX_PAUSE_MS = 10_000
 /** time for clients to read the end of their answers when the proxy closes */
 const CLOSE_MS = 1000
 export const NOTHING_SERVES = 'Nothing is serving this deployment at the moment.'
+const NOT_AWAKE = 'The agent was asleep, and its start takes too long or failed. Its deploy log says why. Try again.'
 const NO_ANSWER = 'The agent did not answer: it may just have stopped. Its deploy log says why.'
 
 /** Node throws for a higher one. */
@@ -96,6 +98,9 @@ export class AppProxy {
   readonly #onRequest: () => void
   #target: Target | null = null
   #paused: Promise<void> | null = null
+  #asleep: Sleep | null = null
+  /** performance.now() when an exchange ended, or when another agent began to serve */
+  #activeAt = performance.now()
   readonly #isEnding = new WeakMap<Duplex, () => boolean>()
 
   /** `onRequest`: called for each request to an agent. */
@@ -156,6 +161,7 @@ export class AppProxy {
   /** Sends new requests to this upstream; null: answers them with 503. */
   setUpstream(upstream: Upstream | null): void {
     if (upstream?.id === this.#target?.upstream.id) return
+    this.#activeAt = performance.now()
     const before = this.#target
     this.#target = upstream && new Target(upstream)
     if (this.#target) this.#targets.set(this.#target.upstream.id, this.#target)
@@ -177,6 +183,17 @@ export class AppProxy {
     })
     this.#paused = paused
     return () => over.abort()
+  }
+
+  /** New requests wait for the agent's start; null: they need not wait any more. */
+  setAsleep(asleep: Sleep | null): void {
+    this.#asleep?.end()
+    this.#asleep = asleep
+  }
+
+  /** ms since the last request, stream or WebSocket ended; null: one is open. */
+  get quietMs(): number | null {
+    return this.#open.size + this.#upgraded.size > 0 ? null : performance.now() - this.#activeAt
   }
 
   /** The agents of these upstreams are ending: completes the responses that they leave open. */
@@ -204,6 +221,7 @@ export class AppProxy {
     const turn = this.#turns.take()
     if (turn) await turn
     if (this.#paused) await this.#paused
+    if (this.#asleep) await this.#asleep.serves()
     const target = this.#target
     if (target && !exchange.destroyed) target.track(exchange)
     if (target) this.#onRequest()
@@ -220,7 +238,10 @@ export class AppProxy {
     removeSessionCookies(request)
     removeConnectionHeaders(request)
     this.#open.add(response)
-    response.once('close', () => this.#open.delete(response))
+    response.once('close', () => {
+      this.#open.delete(response)
+      this.#activeAt = performance.now()
+    })
     this.#forward(request, response)
   }
 
@@ -232,7 +253,10 @@ export class AppProxy {
     addTraceIds(request)
     removeSessionCookies(request)
     this.#upgraded.set(socket, () => refuse(socket, 503))
-    socket.once('close', () => this.#upgraded.delete(socket))
+    socket.once('close', () => {
+      this.#upgraded.delete(socket)
+      this.#activeAt = performance.now()
+    })
     void this.#route(socket).then((target) => {
       if (socket.destroyed) return
       if (!target) return refuse(socket, 503)
@@ -243,8 +267,9 @@ export class AppProxy {
 
   #forward(request: http.IncomingMessage, response: http.ServerResponse, reuse = canBeRepeated(request)): void {
     void this.#route(response).then((target) => {
-      if (response.destroyed) return
-      if (!target) return answer(response, 503, NOTHING_SERVES)
+      // it may have got an answer when the address was closed
+      if (response.destroyed || response.writableEnded) return
+      if (!target) return answer(response, 503, this.#asleep ? NOT_AWAKE : NOTHING_SERVES)
       endBodyProperly(response, () => target.ending)
       const buffer = this.bounds.limitedBody(request, response, () => this.#sent.get(request)?.destroy())
       const options = { target: placeOf(target), agent: reuse && target.agent, ...(buffer && { buffer }) }

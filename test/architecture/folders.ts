@@ -223,7 +223,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['platform/**', 4_720],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
-    4_000,
+    4_010,
   ],
   [
     'domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/idempotency',
@@ -231,7 +231,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ],
   [
     'domain/deployments domain/deployment-status domain/revisions domain/revision-diff domain/rollouts domain/secrets',
-    4_670,
+    4_685,
   ],
   ['domain/claims domain/builders domain/listeners domain/logs domain/events', 3_450],
   ['domain/sources/**', 1_350],
@@ -239,13 +239,13 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_300],
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
-  ['dataplane/process/** door', 12_050],
+  ['dataplane/process/** door', 12_530],
   ['dataplane/kubernetes/**', 6_290],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_930],
   ['api/rest/**', 5_510],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_590],
-  ['client cli/**', 5_180],
+  ['client cli/**', 5_200],
   ['dashboard/pages/*', 12_040],
   ['dashboard/app dashboard/api dashboard/components/**', 4_960],
   ['app/** start .', 3_010],

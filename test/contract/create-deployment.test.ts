@@ -123,6 +123,7 @@ overBoth(app, (api) => {
         status: 'AWAITING_DATABASE',
         serving: false,
         access: 'workspace',
+        idle_minutes: null,
         restarted_at: null,
         restarting: false,
         status_message: 'Revision 1 is being prepared; nothing serves yet.',

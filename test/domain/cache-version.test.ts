@@ -16,9 +16,12 @@ const domain = useDomain()
 /** Columns that no response shows. A new column belongs here and into the triggers, or into neither. */
 const UNSEEN: Record<string, readonly string[]> = {
   // latest_outcome copies the latest revision's status, which changes in the same transaction; edit_version covers
-  // access and last_change
+  // access, idle_minutes and last_change
   deployments: [
     'access',
+    'idle_minutes',
+    // changes with custom_url
+    'custom_host',
     'address_name',
     'repository_id',
     'latest_outcome',

@@ -152,6 +152,7 @@ const ago = (ms: number) => new Date(now.getTime() - ms)
 const taken = (lastSeenAt: Date, status: 'CREATING' | 'DEPLOY_FAILED' = 'CREATING') => ({
   deletedAt: null,
   activeRevisionId: null,
+  idle: false,
   leaseExpiresAt: ago(60_000),
   health: null,
   resourceSpec: null,

@@ -88,6 +88,7 @@ export function servingState({ status, serving, health, activeRevision, latestRe
   if (status === 'UNKNOWN') return { label: 'Unknown', tone: 'waiting' }
   if (!serving)
     return { label: health?.observedAt && health.ready > 0 ? 'Not observed' : `Down${replicas}`, tone: 'bad' }
+  if (status === 'UNUSED') return { label: 'Asleep', tone: 'quiet' }
   if (health && health.ready < health.desired) return { label: `Degraded${replicas}`, tone: 'waiting' }
   return { label: `Serving${replicas}`, tone: 'good' }
 }

@@ -34,6 +34,8 @@ import { supervisorFiles } from './supervisor-client/supervisor-files.ts'
 const DEADLINE_MARGIN_MS = 3000
 /** for requests in flight when agents end with their server */
 const DRAIN_MS = 2000
+/** longest wait of a request for the start of a sleeping agent */
+const MAX_WAKE_MS = 60_000
 /** upper limit of DRAIN_SECONDS when a deployment is deleted */
 const MAX_TEARDOWN_DRAIN_SECONDS = 30
 
@@ -58,8 +60,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     .door()
     .then(updateDoor)
     .catch((error: Error) => options.warn?.(`The running door could not be replaced by this version: ${error.message}`))
-  const access = options.access ? new AccessPush(options.access) : null
-  const tellDoor = async () => access?.push((await machine.door()).folder)
+  const access = options.access ? new AccessPush(options.access, machine.doorLink) : null
+  const tellDoor = async () => access?.push()
+  const { minutes, minuteMs = 60_000, wakeMs = MAX_WAKE_MS } = options.idle ?? { minutes: 15 }
   let ownHolder: string | null = null
 
   function supervisedOf(claim: LeasedClaim): SupervisedDeployment {
@@ -148,6 +151,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const drainSeconds = Math.min(options.supervisors.drainSeconds, MAX_TEARDOWN_DRAIN_SECONDS)
         // after an abort, the next holder waits for the same end
         await unlessAborted(signal, supervisedOf(claim).end(claim, drainSeconds * 1000))
+        await machine.sleeping.forget(id)
         await machine.containers.sweep(id)
         machine.databaseLimits.unwatch(id)
         await dropDatabase(machine.databaseAdmin, id, signal)
@@ -173,6 +177,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
             key: keyOf(run),
             ...(run.restartedAt && { restart: { at: run.restartedAt, log } }),
             revisionId: run.revision.id,
+            ...(run.spec.min_scale === 0 && { idleMs: (run.idleMinutes ?? minutes) * minuteMs, wakeMs }),
             redeploying: claim.step?.revision?.id === run.revision.id,
             plan: (signal) => agentPlan({ machine, deploymentId: id, ...run, log, signal }, run.spec),
           },
@@ -194,6 +199,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     drop: async (deploymentId) => machine.databaseLimits.unwatch(deploymentId),
     health: (deploymentId) =>
       withDatabaseProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
+    idle: (deploymentId) => all.get(deploymentId)?.isAsleep,
     url: (deploymentId) => all.get(deploymentId)?.url,
     registerHolder(holder) {
       ownHolder = holder
@@ -212,9 +218,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         await Promise.all(deployments.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
       await Promise.all(deployments.map((supervised) => supervised.close()))
       // ends agents that this server did not hold, unless another server lives
+      machine.sleeping.close()
       if (endsAgents && livingWorkers(machine.layout.workers, ownHolder).length === 0)
         await endAgents(options.dataDir, DRAIN_MS)
-      access?.close()
+      await machine.doorLink.close()
       machine.databaseLimits.close()
       machine.accounts.close()
       machine.reaper.close()

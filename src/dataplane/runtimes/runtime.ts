@@ -115,6 +115,8 @@ export interface Runtime {
   drop(deploymentId: string): Promise<void>
   /** undefined: nothing should run */
   health(deploymentId: string): Health | undefined
+  /** whether its agent was ended because it got no requests, for runtimes that do that; undefined: not known */
+  idle?(deploymentId: string): boolean | undefined
   /** where a deployment that should serve is reached, for runtimes in which that can change without a deploy */
   url?(deploymentId: string): string | undefined
   /** Registers this holder on its machine. Returns the deregister function. */

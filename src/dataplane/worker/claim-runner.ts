@@ -116,6 +116,7 @@ export class ClaimRunner {
   heartbeat(): HeartbeatItem {
     const { runtime } = this.#options
     const health = runtime.health(this.claim.deployment.id)
+    const idle = runtime.idle?.(this.claim.deployment.id)
     const url = runtime.url?.(this.claim.deployment.id)
     this.#sentUrl = url
     const { claimId, token } = this.claim
@@ -127,6 +128,7 @@ export class ClaimRunner {
         progress: this.#progress && { ...this.#progress, message: storable(this.#progress.message) },
       }),
       ...(health && { health: { ...health, message: health.message && storable(health.message) } }),
+      ...(idle !== undefined && { idle }),
       ...(url && url !== this.#toldUrl && { url }),
     }
   }

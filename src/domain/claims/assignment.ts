@@ -70,7 +70,7 @@ export async function assign(
   const { deployment, step } =
     stop || !due ? { deployment: now, step: null } : await take(core, tx, claimState, now, due)
   const placed = currentSpec(deployment)
-  const { activeRevisionId, restartedAt } = deployment
+  const { activeRevisionId, restartedAt, idleMinutes } = deployment
   const builder = buildElsewhere(tx, claimState)
   return {
     run:
@@ -80,6 +80,7 @@ export async function assign(
             revision: workOf(tx, claimState, activeRevisionId),
             ...placed,
             ...(restartedAt && { restartedAt: restartedAt.toISOString() }),
+            ...(idleMinutes !== null && { idleMinutes }),
           },
     step: step && {
       id: step.id,

@@ -12,6 +12,7 @@ import { isSilent, silentBefore } from './status.ts'
 export const SERVING_FIELDS = {
   deletedAt: true,
   activeRevisionId: true,
+  idle: true,
   leaseExpiresAt: true,
   health: true,
   resourceSpec: true,
@@ -57,17 +58,18 @@ function isObserved({ leaseExpiresAt, listener }: ServingFields, now: Date): boo
   return leaseExpiresAt !== null && leaseExpiresAt > now && !(listener && isSilent(listener, now))
 }
 
+/** A sleeping deployment serves: the next request starts its agent. */
 export function isServing(deployment: ServingFields, now: Date): boolean {
-  const { deletedAt, activeRevisionId } = deployment
+  const { deletedAt, activeRevisionId, idle } = deployment
   const ready = storedHealth(deployment)?.ready ?? 0
-  return deletedAt === null && activeRevisionId !== null && ready > 0 && isObserved(deployment, now)
+  return deletedAt === null && activeRevisionId !== null && (idle || ready > 0) && isObserved(deployment, now)
 }
 
 /** On deployments `d` and their listeners `l`. */
 export function servingSql(now: Date): Prisma.Sql {
   return Prisma.sql`(
     d.deleted_at IS NULL AND d.active_revision_id IS NOT NULL AND coalesce(d.lease_expires_at > ${now}, false)
-    AND coalesce((d.health->>'ready')::int, 0) > 0
+    AND (d.idle OR coalesce((d.health->>'ready')::int, 0) > 0)
     AND (l.id IS NULL OR coalesce(l.last_seen_at, l.created_at) >= ${silentBefore(now)}))`
 }
 

@@ -23,6 +23,7 @@ import {
   classViolations,
   contentViolations,
   hasDoor,
+  idleViolations,
   listenerViolations,
   offeredViolations,
   referenceViolations,
@@ -91,6 +92,7 @@ async function create(
     ...(source === 'external_container' ? listenerViolations(listener, namespace, hasListener) : []),
     ...accessViolations(body.access, door),
     ...reservedHostViolations(config.custom_url, listener?.id ?? null, ctx),
+    ...idleViolations(body.idle_minutes, listener?.id ?? null, ctx.settings),
     ...secretViolations(body.secrets, []),
     ...referenceViolations(
       body.secret_references,
@@ -117,6 +119,7 @@ async function create(
       repoUrl: config.repo_url ?? null,
       deploymentType: git ? (config.deployment_type ?? 'dev') : null,
       access: body.access ?? (door ? 'workspace' : 'public'),
+      idleMinutes: body.idle_minutes ?? null,
       buildOnPush,
       customUrl: config.custom_url ?? null,
       resourceSpec: (config.resource_spec as Prisma.JsonObject | null | undefined) ?? null,

@@ -28,6 +28,7 @@ export const VIEW_FIELDS = {
   buildOnPush: true,
   customUrl: true,
   access: true,
+  idleMinutes: true,
   listenerId: true,
   k8sNamespace: true,
   ...BUILD_COLUMNS,

@@ -219,6 +219,17 @@ export const accessViolations = (access: DeploymentAccess | null | undefined, do
     'No door stands before this deployment on Kubernetes, so access must be public.',
   )
 
+export const idleViolations = (
+  idleMinutes: number | null | undefined,
+  listenerId: string | null,
+  settings: DomainSettings,
+): Violation[] =>
+  violationUnless(
+    idleMinutes == null || !isInCluster(listenerId, settings),
+    'idle_minutes',
+    'Agents on Kubernetes do not sleep by this setting; docs/kubernetes.md says how they can.',
+  )
+
 /** A listener is required once the workspace has one. The namespace must be one of the listener's. */
 export function listenerViolations(
   listener: { k8sNamespaces: string[] } | null,

@@ -24,6 +24,7 @@ import { replaceSecrets } from './secrets.ts'
 import {
   accessViolations,
   classViolations,
+  idleViolations,
   isBehindDoor,
   pastDoorViolations,
   reservedHostViolations,
@@ -97,6 +98,7 @@ async function merge(
     ...accessViolations(body.access, isBehindDoor(deployment, ctx.settings)),
     ...reservedHostViolations(newUrl, deployment.listenerId, ctx),
     ...pastDoorViolations(newUrl, deployment, ctx.settings),
+    ...idleViolations(body.idle_minutes, deployment.listenerId, ctx.settings),
     ...(await unknownClassViolations(ctx, tx, deployment, config?.resource_spec?.class)),
   ])
   refuseDeleted(deployment)
@@ -104,6 +106,7 @@ async function merge(
 
   const changes: Edit = {
     ...(body.access == null ? {} : { access: body.access }),
+    ...(body.idle_minutes == null ? {} : { idleMinutes: body.idle_minutes }),
     ...(config?.build_on_push == null ? {} : { buildOnPush: config.build_on_push }),
     ...(config?.custom_url == null ? {} : { customUrl: config.custom_url }),
     ...(config?.resource_spec == null ? {} : { resourceSpec: config.resource_spec as Prisma.JsonObject }),
@@ -128,7 +131,9 @@ async function merge(
   const message = hasNewAccess ? `Access changed from ${deployment.access} to ${body.access}.` : null
   tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, message, deploymentId: deployment.id })
   // these changes make no revision; the holder applies them to the running one
-  const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
+  const holderConcerned = [config?.custom_url, config?.resource_spec, body.secret_references, body.idle_minutes].some(
+    (value) => value != null,
+  )
   const next = holderConcerned ? notifyHolder(tx, edited) : edited
   if (config?.resource_spec != null || body.secret_references != null) recordRuntimeConfig(tx, next, revisions)
   return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change }) : null

@@ -54,6 +54,12 @@ export const run = wireObject(
       .describe(
         'Absent: no restart was requested since the deploy. Otherwise the processes of the revision must be newer than those of any other value: replace them once for each value.',
       ),
+    idleMinutes: z
+      .int()
+      .optional()
+      .describe(
+        'The `idle_minutes` of the deployment. Absent: it has none. A data plane whose agents never sleep ignores it.',
+      ),
   },
   { id: 'Run', description: 'The revision that must serve now.' },
 )

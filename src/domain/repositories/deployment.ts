@@ -93,7 +93,14 @@ export function insert(
 export type Edit = Partial<
   Pick<
     Deployment,
-    'access' | 'buildOnPush' | 'customUrl' | 'resourceSpec' | keyof BuildColumns | 'secretReferences' | 'secretSetId'
+    | 'access'
+    | 'idleMinutes'
+    | 'buildOnPush'
+    | 'customUrl'
+    | 'resourceSpec'
+    | keyof BuildColumns
+    | 'secretReferences'
+    | 'secretSetId'
   >
 >
 
@@ -162,7 +169,7 @@ export function deployed(
   { url, imageVersion }: { url?: string | undefined; imageVersion?: string | undefined },
 ): LockedDeployment {
   const { source, health, resourceSpec } = deployment
-  const ready = effectiveSpec(resourceSpec as ResourceSpec | null).min_scale
+  const ready = Math.max(1, effectiveSpec(resourceSpec as ResourceSpec | null).min_scale)
   const isReady = { ready, desired: ready, message: null, reason: null, observedAt: tx.now().toISOString() }
   return write(tx, deployment, {
     activeRevisionId,

@@ -101,6 +101,10 @@ const access = optional(z.enum(DeploymentAccess).meta({ typeName: 'DeploymentAcc
 const ACCESS_DESCRIPTION =
   'The callers that the agent gets requests of: `workspace` (credentials of its workspace), `organization` (of any workspace of its organization) or `public` (everyone). A change makes no revision and takes effect within 5 seconds.'
 
+const idleMinutes = optional(z.int().min(1).max(10_080)).describe(
+  'An agent with `min_scale` 0 sleeps after this time without a request, and the next request starts it. Default: `APP_IDLE_MINUTES` of the server. A change makes no revision. Not on Kubernetes.',
+)
+
 export const createBody = z
   .object({
     name: printableName,
@@ -112,6 +116,7 @@ export const createBody = z
     access: access.describe(
       `${ACCESS_DESCRIPTION} Default: \`workspace\`; on Kubernetes without a door \`public\`, the only choice there.`,
     ),
+    idle_minutes: idleMinutes,
   })
   .meta({ id: 'DeploymentCreate' })
 
@@ -125,6 +130,7 @@ export const updateBody = z
     secrets: optional(z.array(secret).max(1000)),
     secret_references: optional(z.array(secretReference).max(1000)),
     access: access.describe(`${ACCESS_DESCRIPTION} On Kubernetes without a door it must be \`public\`.`),
+    idle_minutes: idleMinutes,
   })
   .meta({ id: 'DeploymentUpdate' })
 export type UpdateBody = z.output<typeof updateBody>

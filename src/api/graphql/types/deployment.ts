@@ -123,6 +123,11 @@ export const Deployment = builder.prismaObject('Deployment', {
       type: DeploymentAccess,
       description: 'The callers that the agent gets requests of.',
     }),
+    idleMinutes: t.exposeInt('idleMinutes', {
+      nullable: true,
+      description:
+        'The minutes without a request after which an agent with `minScale` 0 sleeps. null: the default of the server.',
+    }),
     status: t.field({
       type: DeploymentStatus,
       ...clocked(STATUS_FIELDS, deploymentStatus),

@@ -38,6 +38,7 @@ const deployment = {
   secrets: [{ name: 'OPENAI_API_KEY', value: MASKED }],
   secret_references: null,
   access: 'workspace',
+  idle_minutes: null,
   status: 'READY',
   serving: true,
   status_message: null,

@@ -66,6 +66,12 @@ export const deployment = responseSchema(
     secrets: z.array(secret).describe('Values are masked for callers who may not read secrets.'),
     secret_references: z.array(secretReference).nullable(),
     access: z.enum(DeploymentAccess).describe('The callers that the agent gets requests of.'),
+    idle_minutes: z
+      .int()
+      .nullable()
+      .describe(
+        'The time without a request after which an agent with `min_scale` 0 sleeps. null: the default of the server.',
+      ),
     status: z.enum(DEPLOYMENT_STATUSES),
     serving: z.boolean().describe('Whether the deployment serves requests now, according to the lease holder.'),
     status_message: z

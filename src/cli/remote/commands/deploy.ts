@@ -19,7 +19,7 @@ import {
   secretChanges,
   secretsBody,
 } from '../deploy/secrets.ts'
-import { type RemoteCall, remoteCommand, repeatable } from '../frame/call.ts'
+import { type RemoteCall, remoteCommand, repeatable, wholeNumber } from '../frame/call.ts'
 import { WAIT_DETAILS } from '../frame/follow.ts'
 import { addRolloutOptions, rolloutResult } from '../frame/rollout.ts'
 import { checkServerVersion } from '../frame/server-version.ts'
@@ -47,6 +47,12 @@ export const deploy = remoteCommand({
           new Option('--access <who>', 'who may call the agent; a new deployment is for its workspace').choices(
             ACCESSES,
           ),
+        )
+        .optionsGroup('Sleep:')
+        .option(
+          '--idle-minutes <n>',
+          'an agent with min_scale 0 sleeps after this time without a request',
+          wholeNumber(1, 10_080),
         )
         .optionsGroup('Rollout:')
         .option(
@@ -106,7 +112,12 @@ async function send(call: RemoteCall, name: string, options: Plan): Promise<Sent
       call.say(`${name}: secrets\n${text}`)
       if (existing && call.interactive) await call.confirm('Deploy with these secrets?', options.yes)
     }
-    return { ...source, access: options.access, secrets: secretsBody(secrets, values) }
+    return {
+      ...source,
+      access: options.access,
+      idle_minutes: options.idleMinutes,
+      secrets: secretsBody(secrets, values),
+    }
   }
   if (options.dir === undefined)
     return { ...(await client.deploy({ name, body, idempotencyKey: options.idempotencyKey })), secrets }

@@ -41,6 +41,8 @@ const project = z.strictObject({
     .optional(),
   /** who may call the agent */
   access: z.enum(ACCESSES).optional(),
+  /** an agent with min_scale 0 sleeps after this time without a request */
+  idle_minutes: z.number().int().min(1).max(10_080).optional(),
   /** names; the values come from the environment */
   secrets: z
     .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'must be the name of an environment variable' }))
@@ -91,9 +93,18 @@ export function writeProject(header: string, project: Project, force: boolean): 
 }
 
 /** The file's members as options of `deploy`. Options for another kind of source replace the file's source. */
-export function projectOptions({ source, resources, access }: Project, options: SourceOptions): SourceOptions {
+export function projectOptions(
+  { source, resources, access, idle_minutes }: Project,
+  options: SourceOptions,
+): SourceOptions {
   const { build_on_push, ...rest } = source
   const kinds = ['repo', 'image', 'dir'] as const
   const replaced = kinds.some((kind) => options[kind] !== undefined && source[kind] === undefined)
-  return { ...(replaced ? {} : { ...rest, buildOnPush: build_on_push }), resources, access, ...options }
+  return {
+    ...(replaced ? {} : { ...rest, buildOnPush: build_on_push }),
+    resources,
+    access,
+    idleMinutes: idle_minutes,
+    ...options,
+  }
 }

@@ -18,6 +18,7 @@ export type SourceOptions = {
   namespace?: string
   dir?: string
   access?: DeploymentAccess
+  idleMinutes?: number
   /** only from the project file */
   resources?: components['schemas']['ResourceSpecInput']
 }
@@ -57,10 +58,12 @@ export function updateBody(
   const { repo, integration, ref, config, image, listener, namespace, type, dir, resources } = options
   const onlyName =
     !changesSecrets &&
-    [repo, ref, config, image, dir, options.buildOnPush, options.access].every((value) => value === undefined)
+    [repo, ref, config, image, dir, options.buildOnPush, options.access, options.idleMinutes].every(
+      (value) => value === undefined,
+    )
   if (onlyName && source !== 'gitprovider')
     throw new UsageError(
-      `No change is given. Pass --image, --dir, --access or secrets (the deployment's source is ${source}).`,
+      `No change is given. Pass --image, --dir, --access, --idle-minutes or secrets (the deployment's source is ${source}).`,
     )
   const repo_ref = ref ?? (onlyName || repo !== undefined ? source_revision_config.repo_ref : undefined)
   return {

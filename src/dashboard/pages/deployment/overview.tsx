@@ -12,7 +12,7 @@ import classes from './overview.module.css'
 
 export function Overview({ deployment }: { deployment: ShownDeployment }) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const { id, url, health, serving, activeRevision: active, imageVersion, listener } = deployment
+  const { id, url, status, health, serving, activeRevision: active, imageVersion, listener } = deployment
   return (
     <dl className={classes.facts}>
       <Fact name="URL" wide>
@@ -29,7 +29,9 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
           <StateBadge {...servingState(deployment)} />
           {health && active && (
             <Text size="xs" c="dimmed" component="div">
-              {health.ready} of {health.desired} {health.desired === 1 ? 'replica' : 'replicas'}
+              {status === 'UNUSED'
+                ? 'The next request starts it. Asleep'
+                : `${health.ready} of ${health.desired} ${health.desired === 1 ? 'replica' : 'replicas'}`}
               {health.observedAt && (
                 <>
                   {' '}

@@ -1,8 +1,8 @@
 /** Tells the door who may call which deployment (domain/values/access-copy.ts). */
 import type { AccessCopy, AccessNews, GuardSettings } from '../../../domain/values/access-copy.ts'
 import { resultWithin } from '../../../platform/async/time-limit.ts'
-import { connectToDoor, type DoorConnection } from './door-connection.ts'
 import type { FromDoor } from './messages.ts'
+import type { ServerLink } from './server-link.ts'
 
 type CallerKey = NonNullable<Extract<FromDoor, { say: 'answer' }>['callerKey']>
 
@@ -20,33 +20,29 @@ export interface AccessSource {
 
 export class AccessPush {
   readonly #source: AccessSource
+  readonly #link: ServerLink
   #known: { hash: string; copy: AccessCopy } | null = null
-  #connection: DoorConnection | null = null
   #savedKey = ''
   #pushed: Promise<void> = Promise.resolve()
 
-  constructor(source: AccessSource) {
+  constructor(source: AccessSource, link: ServerLink) {
     this.#source = source
+    this.#link = link
   }
 
   /**
-   * Sends the present copy to the door of this folder, if one runs. Calls wait for each other, so that one connection is open. Throws
-   * when the copy can't be read.
+   * Sends the present copy to the door, if one runs. Calls wait for each other. Throws when the copy can't be read.
    */
-  push(folder: string): Promise<void> {
-    const next = this.#pushed.then(() => this.#push(folder))
+  push(): Promise<void> {
+    const next = this.#pushed.then(() => this.#push())
     this.#pushed = next.catch(() => undefined)
     return next
   }
 
-  close(): void {
-    this.#connection?.close()
-  }
-
-  async #push(folder: string): Promise<void> {
+  async #push(): Promise<void> {
     const { hash, copy } = await this.#source.read(this.#known?.hash ?? null)
     if (copy) this.#known = { hash, copy }
-    const connection = await this.#connect(folder)
+    const connection = await this.#link.connect()
     if (!connection || !this.#known) return
     const settings = this.#source.settings()
     const tell = (news: AccessNews) => resultWithin(ANSWER_MS, connection.request({ do: 'access', news }))
@@ -58,21 +54,5 @@ export class AccessPush {
     if (!key || key.kid === this.#savedKey) return
     await this.#source.saveCallerKey(key)
     this.#savedKey = key.kid
-  }
-
-  async #connect(folder: string): Promise<DoorConnection | null> {
-    if (this.#connection) return this.#connection
-    const onEvent = (event: { say: string }) => {
-      // the next round finds the new door
-      if (event.say === 'replaced') this.#connection?.close()
-    }
-    const connection = await connectToDoor(folder, onEvent)
-    if (!connection) return null
-    this.#connection = connection
-    void connection.closed.then(() => {
-      if (this.#connection === connection) this.#connection = null
-    })
-    void connection.request({ do: 'hello', deployment: null })
-    return connection
   }
 }

@@ -67,6 +67,16 @@ export interface ClusterNews extends AccessNews {
   bounds: Bounds
 }
 
+/** A deployment whose agent is asleep: the door keeps its address. */
+export interface Sleeper {
+  deployment: string
+  place: Place
+  /** default: none */
+  bounds?: Bounds
+  /** longest wait of a request for the agent's start */
+  waitMs: number
+}
+
 /** A GET of a health path on the loopback: who answered, and the status; null: no answer. */
 export interface HealthAnswer {
   host: string
@@ -113,6 +123,13 @@ export type DoorRequest =
   | { do: 'figures' }
   /** Says who may call which deployment. The answer has `copyNeeded` and `callerKey`. */
   | { do: 'access'; news: AccessNews }
+  /**
+   * New requests wait until the agent was started. With `idleMs` only if none was open for this time; the answer has `againMs`
+   * otherwise. Without: the agent has ended already.
+   */
+  | { do: 'sleep'; sleeper: Sleeper; idleMs: number | null }
+  /** Closes the address of a sleeping deployment; null: of all. */
+  | { do: 'forget'; deployment: string | null }
   /** Ends all requests in flight to the deployment. */
   | { do: 'close' }
   /** Starts this program, which takes over all addresses. Answered when it listens. */
@@ -131,6 +148,8 @@ export type FromDoor =
       figures?: Record<string, Figures>
       /** the door does not have the copy with this hash */
       copyNeeded?: boolean
+      /** the agent may sleep in this time at the earliest; null: it sleeps now */
+      againMs?: number | null
       /** public key of the tokens that agents get */
       callerKey?: JsonWebKey & { kid: string }
     }
@@ -138,5 +157,7 @@ export type FromDoor =
   | { say: 'listening'; port: number; problem: string | null }
   /** there was a request; sent at most once a minute */
   | { say: 'served' }
+  /** to servers: a request waits for this sleeping deployment */
+  | { say: 'wake'; deployment: string }
   /** another door accepts all new connections; this one completes what is open, and still obeys */
   | { say: 'replaced' }

@@ -11,6 +11,8 @@ import { createImageBuilder, type ImageBuilder } from '../../builder/image-build
 import { type ImageStore, NO_REGISTRY } from '../../builder/image-store.ts'
 import type { AccessSource } from '../door/access-push.ts'
 import type { Bounds, DoorProgram, Place } from '../door/messages.ts'
+import { ServerLink } from '../door/server-link.ts'
+import { SleepingAgents } from '../door/sleeping-agents.ts'
 import { Containers } from '../engine/containers.ts'
 import { type Accounts, createAccounts } from '../isolation/accounts.ts'
 import { chooseAccounts, closeRepositories, type UidRangeSetting } from '../isolation/choose-accounts.ts'
@@ -21,7 +23,7 @@ import { createLayout, type Layout } from '../isolation/layout.ts'
 import { NO_LIMITS, type ResourceLimits } from '../isolation/resource-limits.ts'
 import { Reaper } from '../processes/reaper.ts'
 import { choosePort, hasPort, type PortRange, reservePort } from './ports.ts'
-import { programFile } from './programs.ts'
+import { doorFolder, programFile } from './programs.ts'
 import { createStartQueue, type EnqueueStart } from './start-queue.ts'
 import { findToolchain } from './toolchain.ts'
 
@@ -38,6 +40,8 @@ export interface ProcessRuntimeOptions {
   apps: { port: number; url?: string | undefined; host: string; tls?: boolean }
   /** limits of a deployment's requests at the door; default: none */
   bounds?: Bounds
+  /** default of `idle_minutes`. For tests: the length of such a minute, and the longest wait for the start of a sleeping agent */
+  idle?: { minutes: number; minuteMs?: number; wakeMs?: number }
   /** host name in the addresses of deployments with a port of their own */
   appHost: string
   /** the server's own port, which agents can't bind; 0 or absent: unknown */
@@ -108,6 +112,8 @@ export interface Machine {
   ports: PortRange
   /** How to start the door; creates its folder, and reserves its account at the first call. */
   door(): Promise<DoorProgram>
+  doorLink: ServerLink
+  sleeping: SleepingAgents
 }
 
 export function createMachine(options: ProcessRuntimeOptions): Machine {
@@ -130,6 +136,7 @@ export function createMachine(options: ProcessRuntimeOptions): Machine {
   const accounts = createAccounts(choice, options.dataDir, layout, confinement.folders.length > 0)
   const reaper = new Reaper()
   const admin = createDatabaseAdmin(options.adminUrl)
+  const doorLink = new ServerLink(() => prepareDoor(options.dataDir, node, accounts))
   const engineEnv = { PATH: searchPath, ...options.engineEnvironment }
   return {
     options,
@@ -161,14 +168,15 @@ export function createMachine(options: ProcessRuntimeOptions): Machine {
     searchPath,
     enqueueStart: createStartQueue(options.maxStarts ?? 2 * os.availableParallelism()),
     ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },
-    door: () => prepareDoor(options.dataDir, node, accounts),
+    door: doorLink.program,
+    doorLink,
+    sleeping: new SleepingAgents(doorLink),
   }
 }
 
-/** The folder is where every account can reach it: DATA_DIR may be closed. */
 async function prepareDoor(dataDir: string, node: string, accounts: Accounts): Promise<DoorProgram> {
   const file = await programFile(dataDir, 'door')
-  const folder = path.join(path.dirname(path.dirname(path.dirname(file))), 'door')
+  const folder = doorFolder(dataDir)
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   const account = await accounts.forDoor(folder)
   if (account) fs.chownSync(folder, account.uid, account.gid)

@@ -14,6 +14,10 @@ export type ProgramName = 'supervisor' | 'door'
 /** A build puts them next to the file that contains this module. */
 const builtFile = (name: ProgramName) => fileURLToPath(new URL(`./${name}.mjs`, import.meta.url))
 
+/** Where every account can reach it: DATA_DIR may be closed. */
+export const doorFolder = (dataDir: string): string =>
+  path.join(path.dirname(placePrograms(path.resolve(dataDir))), 'door')
+
 /** bundled texts; by source file where a test gives one */
 const textCache = new Map<string, string>()
 

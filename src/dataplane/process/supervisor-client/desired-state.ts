@@ -15,6 +15,9 @@ export interface DesiredState {
   redeploying: boolean
   /** the restart that its key names; absent: not restarted since its deploy. `log`: the revision's deploy log */
   restart?: { at: string; log: Pick<RevisionLog, 'write'> } | undefined
+  /** its agent sleeps after this time without a request; absent: never. `wakeMs`: longest wait of a request for its start */
+  idleMs?: number
+  wakeMs?: number
   /** Makes the plan again, because its parts may have moved. May throw StepFailure. */
   plan: (signal: AbortSignal) => Promise<AgentPlan>
 }
@@ -31,6 +34,11 @@ const restartPartOf = (key: string): string | undefined => key.split('.')[2]
 export function isRestartDue({ key, revisionId, restart }: DesiredState, { serving }: State): boolean {
   if (!restart || serving?.revisionId !== revisionId) return false
   return restartPartOf(serving.key) !== restartPartOf(key)
+}
+
+/** Whether the agent serves, and nothing else of the deployment runs. */
+export function isSettled({ key }: DesiredState, { serving, candidate, retired, health }: State): boolean {
+  return serving?.key === key && !candidate && retired.length === 0 && !!health && health.ready > 0
 }
 
 /** A ready agent that gets no requests yet. */

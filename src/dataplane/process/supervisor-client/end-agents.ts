@@ -3,7 +3,9 @@
  * `end`, which every supervisor understands.
  */
 import fs from 'node:fs'
+import { connectToDoor } from '../door/door-connection.ts'
 import { removeTrees } from '../isolation/untrusted-trees.ts'
+import { doorFolder } from '../machine/programs.ts'
 import { PROTOCOL } from '../supervisor/protocol.ts'
 import { endSupervisor, openConnection, StaleToken, SupervisorUnavailable } from './connection.ts'
 import { knownSupervisors, readSecret, type SupervisorFiles, type SupervisorInfo } from './supervisor-files.ts'
@@ -11,9 +13,12 @@ import { knownSupervisors, readSecret, type SupervisorFiles, type SupervisorInfo
 /** the newest token of a deleted deployment is kept this long */
 const FENCE_RETENTION_MS = 24 * 3_600_000
 
-/** Ends all agents of the DATA_DIR, with the newest token of each deployment. */
+/** Ends all agents of the DATA_DIR, with the newest token of each deployment. Addresses of sleeping agents close. */
 export async function endAgents(dataDir: string, drainMs: number): Promise<Ended[]> {
   const known = knownSupervisors(dataDir).map(({ about }) => about)
+  const door = known.length > 0 ? await connectToDoor(doorFolder(dataDir)) : null
+  await door?.request({ do: 'forget', deployment: null })
+  door?.close()
   return (await Promise.all(known.map((about) => end(dataDir, about, drainMs, 0n)))).flatMap((ended) => ended ?? [])
 }
 

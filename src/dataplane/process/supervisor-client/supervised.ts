@@ -6,8 +6,10 @@ import fs from 'node:fs'
 import type { Health, Progress } from '../../../domain/protocol/protocol.ts'
 import { Semaphore } from '../../../platform/async/semaphore.ts'
 import { unlessAborted } from '../../../platform/async/time-limit.ts'
+import { writeAtomically } from '../../../platform/files/atomic-file.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtimes/runtime.ts'
+import type { Sleeper } from '../door/messages.ts'
 import { addressOf, type Machine } from '../machine/machine.ts'
 import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
@@ -19,6 +21,7 @@ import {
   hashOf,
   isOtherAttempt,
   isRestartDue,
+  isSettled,
   isStarting,
   notServing,
   type Prepared,
@@ -39,8 +42,13 @@ const DISCARD_TIMEOUT_MS = 15_000
 const RESTART_TIMEOUT_MS = 120_000
 /** extra time for the supervisor to report that a start has timed out */
 const REPORT_MARGIN_MS = 10_000
+/** until the next look at an agent that starts, drains or is deployed, and so can't sleep yet */
+const UNSETTLED_MS = 10_000
 /** drain time of a supervisor that is replaced */
 const REPLACED_DRAIN_MS = 2000
+
+/** The next request starts the agent. */
+const ASLEEP: Health = { ready: 0, desired: 0, reason: null, message: null }
 
 export class SupervisedDeployment {
   readonly #machine: Machine
@@ -68,6 +76,10 @@ export class SupervisedDeployment {
   readonly #sending = new Semaphore(1)
   /** place in the start queue of a deployment without a supervisor */
   #queuedStart: QueuedStart | null = null
+  /** settles when an agent that falls asleep has ended */
+  #fallingAsleep: Promise<unknown> = Promise.resolve()
+  /** until the next look whether it may sleep */
+  #idleTimer: NodeJS.Timeout | undefined
 
   /** `onClosed`: called when another server holds the deployment, so this object is no longer used. */
   constructor(machine: Machine, claim: LeasedClaim, onClosed: () => void) {
@@ -93,12 +105,18 @@ export class SupervisedDeployment {
   /** undefined: nothing should run, or the state is not known yet. */
   get health(): Health | undefined {
     if (!this.#desired) return undefined
+    if (this.isAsleep) return ASLEEP
     const { connection } = this.#link
     if (connection && isForeign(connection)) return foreignHealth(connection)
     const serves = connection?.state.serving?.revisionId === this.#desired.revisionId ? connection.state.health : null
     if (connection && serves) return withRestart(serves, this.#desired, connection.state, this.#problem)
     if (this.#queuedStart?.isWaiting()) return notServing(queuedProgress(this.#queuedStart))
     return this.#problem || this.#sentPlan ? notServing(this.#problem) : undefined
+  }
+
+  /** undefined: nothing should run, or the state is not known yet. */
+  get isAsleep(): boolean | undefined {
+    return this.#desired ? fs.existsSync(this.#files.asleep) : undefined
   }
 
   /** Names of artifacts and containers that must not be removed. Null: not known. */
@@ -120,6 +138,8 @@ export class SupervisedDeployment {
   /** Opens the stable address; returns its URL. Throws StepFailure when another program has its port and keeps it. */
   async open(claim: LeasedClaim, signal: AbortSignal): Promise<string> {
     this.#setClaim(claim)
+    await this.#fallingAsleep
+    this.#endSleep()
     const connection = (await this.#link.connect(claim, true))!
     return unlessAborted(signal, this.#open(connection))
   }
@@ -135,6 +155,7 @@ export class SupervisedDeployment {
     signal.throwIfAborted()
     this.#deploying = true
     try {
+      await this.#fallingAsleep
       const connection = await this.#ready(claim, plan)
       const { key } = plan
       const ready = connection.request({ verb: 'prepare', plan, ms }, { ms: ms + REPORT_MARGIN_MS, onProgress })
@@ -174,6 +195,8 @@ export class SupervisedDeployment {
       this.#loop.end()
       this.#link.close()
       this.#queuedStart?.end()
+      clearTimeout(this.#idleTimer)
+      this.#machine.sleeping.remove(this.#deploymentId)
       this.#onClosed()
     }
     await this.#shipper?.end()
@@ -239,6 +262,8 @@ export class SupervisedDeployment {
   async #reconcile(): Promise<void> {
     if (this.#desired === undefined) return
     const found = await this.#link.connect(this.#claim, false)
+    if (!found && this.#desired && (await this.#staysAsleep(this.#desired))) return
+    this.#endSleep()
     if (found || !this.#desired) return this.#serve(found)
     this.#queuedStart?.end()
     this.#queuedStart = this.#machine.enqueueStart(lastServedAt(this.#files))
@@ -265,9 +290,62 @@ export class SupervisedDeployment {
       return
     }
     // runs while the agent starts; the health says why an address can't be opened
-    void this.#open(connection).catch(() => undefined)
+    const opened = this.#open(connection).catch(() => undefined)
     await this.#sendDesired(connection)
     await this.#restart(connection)
+    await this.#sleepIfIdle(connection, opened)
+  }
+
+  /** Ends the agent and its supervisor when no request was open for `idleMs`. The door keeps the address. */
+  async #sleepIfIdle(connection: Connection, opened: Promise<unknown>): Promise<void> {
+    clearTimeout(this.#idleTimer)
+    const desired = this.#desired
+    const sleeper = desired && (await this.#sleeper(desired))
+    if (!sleeper) return
+    const mayEnd = () => this.#desired?.key === desired.key && !this.#deploying && isSettled(desired, connection.state)
+    const idleMs = desired.idleMs!
+    // a state that reaches the door after `sleep` would end the sleep
+    if (mayEnd()) await opened
+    const againMs = mayEnd() ? await this.#machine.sleeping.tryToSleep(sleeper, idleMs) : Math.min(UNSETTLED_MS, idleMs)
+    if (againMs !== null) {
+      this.#idleTimer = setTimeout(() => this.#loop.wake(), againMs).unref()
+      return
+    }
+    // the door forwards requests again when the supervisor tells it the state
+    if (!mayEnd()) return void (await this.#open(connection))
+    writeAtomically(this.#files.asleep, desired.key)
+    const ended = endSupervisor(connection, 0).then(() => connection.closed)
+    this.#fallingAsleep = ended.catch(() => undefined)
+    await ended
+    this.#loop.wake()
+  }
+
+  /** What the door needs to keep the address; null: this deployment never sleeps. */
+  async #sleeper({ idleMs, wakeMs = 0 }: DesiredState): Promise<Sleeper | null> {
+    if (idleMs === undefined) return null
+    const { place, url } = await addressOf(this.#machine, this.#claim.deployment)
+    if (place.name === undefined) return null
+    this.url = url
+    const { bounds } = this.#machine.options
+    return { deployment: this.#deploymentId, place, ...(bounds && { bounds }), waitMs: wakeMs }
+  }
+
+  /** Whether the agent sleeps on: no request, deploy or restart has come since. */
+  async #staysAsleep(desired: DesiredState): Promise<boolean> {
+    if (!this.isAsleep || fs.readFileSync(this.#files.asleep, 'utf8') !== desired.key) return false
+    const sleeper = await this.#sleeper(desired)
+    if (!sleeper) return false
+    this.#machine.sleeping.add(sleeper, () => {
+      this.#endSleep()
+      this.#loop.wake()
+    })
+    return true
+  }
+
+  /** The agent is started, or runs already. Requests wait at the door until it serves. */
+  #endSleep(): void {
+    this.#machine.sleeping.remove(this.#deploymentId)
+    fs.rmSync(this.#files.asleep, { force: true })
   }
 
   /** Replaces the serving agent like a deploy. A deploy that begins ends it; after a failure the loop repeats it. */

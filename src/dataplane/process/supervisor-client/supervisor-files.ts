@@ -38,6 +38,8 @@ function filesIn(folder: string) {
     fence: file('fence'),
     /** touched when the deployment has requests, at most once a minute */
     served: file('served'),
+    /** exists while the agent is asleep: the key of its plan */
+    asleep: file('asleep'),
     output: file('output'),
     errors: file('error.log'),
   }

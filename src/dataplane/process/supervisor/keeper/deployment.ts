@@ -65,7 +65,7 @@ export class Deployment {
   async open(address: Place, bounds?: Bounds): Promise<void> {
     const { door } = this.#options
     const { port } = address
-    void door.setState({ address, ...(bounds && { bounds }) })
+    await door.setState({ address, ...(bounds && { bounds }) })
     if (this.#port !== port) {
       let onOpened: () => void = () => undefined
       const opened = new Promise<void>((resolve) => {
