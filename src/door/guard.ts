@@ -51,6 +51,8 @@ const UNPREPARED: Verdict = {
 /** query parameter, and end of the cookie's name */
 const LINK = 'pilothouse_link'
 const HOUR_MS = 3_600_000
+/** headers that agents get from the door only, and the half of a session */
+const OF_DOOR = ['x-pilothouse-caller', 'x-session', 'x-forwarded-prefix']
 /** of keys that the server made (domain/keys/key.ts) */
 const KEY_PREFIX = 'cpk_'
 /** Public-key signatures only, as in the API (api/auth/jwt.ts). */
@@ -145,10 +147,13 @@ export class Guard {
 
   /** Removes headers that only the door or a trusted proxy may set. Comes first. */
   removeForged({ headers, socket: { remoteAddress } }: IncomingMessage): void {
-    delete headers['x-pilothouse-caller']
-    delete headers['x-session']
-    delete headers['x-forwarded-prefix']
-    if (this.#settings && !this.#isTrusted(remoteAddress)) removeForwarded(headers)
+    const keepsForwarded = !this.#settings || this.#isTrusted(remoteAddress)
+    for (const name in headers) {
+      // the same header to a CGI or WSGI program
+      const alike = name.includes('_') ? name.replaceAll('_', '-') : name
+      const isKept = isForwarded(alike) ? keepsForwarded && alike === name : true
+      if (!isKept || OF_DOOR.includes(alike)) delete headers[name]
+    }
   }
 
   /** Whether a reverse proxy of the operator sent the request for itself, not for a client. */
@@ -375,7 +380,5 @@ const parse = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url
 const bearerOf = ({ authorization }: IncomingMessage['headers']): string | undefined =>
   /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
 
-function removeForwarded(headers: IncomingMessage['headers']): void {
-  for (const name in headers)
-    if (name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip') delete headers[name]
-}
+const isForwarded = (name: string): boolean =>
+  name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip'

@@ -28,8 +28,8 @@ export function sanitizeResponse(response: IncomingMessage): boolean {
  */
 export function removeConnectionHeaders({ headers }: IncomingMessage): void {
   const named = headers.connection?.toLowerCase().split(',') ?? []
-  // a client may name them, but they belong to the message
-  const kept = ['host', 'content-length', 'transfer-encoding']
+  // a client may name them, but they belong to the message, or the agent relies on them
+  const kept = ['host', 'content-length', 'transfer-encoding', 'x-pilothouse-caller', 'x-forwarded-prefix']
   for (const name of named.map((it) => it.trim())) if (!kept.includes(name)) delete headers[name]
   // Node throws when a message that is not chunked announces trailers; they are forwarded without
   for (const name of ['connection', 'keep-alive', 'proxy-connection', 'expect', 'upgrade', 'http2-settings', 'trailer'])

@@ -307,7 +307,7 @@ function withVerdict(verdict: Verdict | Promise<Verdict>, decide: (verdict: Verd
   else decide(verdict)
 }
 
-const INVALID_HOST = 'The request must name one host, in its Host header.'
+const INVALID_HOST = 'The request must have a path, and name one host in its Host header.'
 
 /** Resolves when no connection is left. */
 async function drained(server: http.Server): Promise<void> {

@@ -5,7 +5,8 @@ import type { IncomingMessage } from 'node:http'
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d*)?$/i
 
 /**
- * The host that the request names, in lower case, without port and trailing dot; null: none, several, or an invalid one.
+ * The host that the request names, in lower case, without port and trailing dot; null: none, several, or an invalid one, or the
+ * request has no path.
  * An absolute-form target takes precedence over `Host` (RFC 9112, 3.2.2); it is replaced by its path.
  */
 export function hostOf(request: IncomingMessage): string | null {
@@ -18,6 +19,8 @@ export function hostOf(request: IncomingMessage): string | null {
     headers.host = absolute[1]!
     request.url = absolute[2]!.startsWith('/') ? absolute[2]! : `/${absolute[2]}`
   }
+  // `*`, or a URL that is not of HTTP: httpxy would make a path of it
+  if (!request.url!.startsWith('/')) return null
   return (
     HOST.exec(headers.host ?? '')?.[1]
       ?.toLowerCase()

@@ -76,6 +76,8 @@ test.for([
   ['a path that only begins like an agent’s', 'GET /~oneself HTTP/1.1\r\nHost: 127.0.0.1', 401],
   ['no name at all', 'GET / HTTP/1.1\r\nHost: 127.0.0.1', 401],
   ['two hosts', 'GET / HTTP/1.1\r\nHost: one.localhost\r\nhost: two.localhost', 400],
+  ['a URL that is not of HTTP', 'GET ftp://one.localhost/ HTTP/1.1\r\nHost: one.localhost', 400],
+  ['no path', 'OPTIONS * HTTP/1.1\r\nHost: one.localhost', 400],
   ['a host with a user', 'GET / HTTP/1.1\r\nHost: one.localhost@two.localhost', 400],
   ['a whole URL with a user', 'GET http://x@one.localhost/ HTTP/1.1\r\nHost: one.localhost', 400],
 ] as const)('%s leads to no agent', async ([, head, expected]) => {
