@@ -102,14 +102,21 @@ export class Address {
     await this.#current?.listener.handOver()
   }
 
-  /** Its keeper has gone: stops new connections and ends requests in flight, unless the agent is asleep. */
-  async close(): Promise<void> {
-    if (!this.#asleep) await this.remove()
+  /**
+   * Its keeper has gone: stops new connections and ends requests in flight, unless the agent is asleep. `mayReturn`: it was lost, and
+   * another one may come.
+   */
+  async close(mayReturn = false): Promise<void> {
+    if (!this.#asleep) await this.#end(mayReturn)
   }
 
   /** Stops new connections and ends requests in flight. */
   remove(): Promise<void> {
-    this.#move(null)
+    return this.#end(false)
+  }
+
+  #end(mayReturn: boolean): Promise<void> {
+    this.#move(null, mayReturn)
     const closed = this.#proxy.close()
     this.#wake()
     return closed
@@ -122,7 +129,7 @@ export class Address {
     this.onAwake()
   }
 
-  #move(place: Place | null): void {
+  #move(place: Place | null, mayReturn = false): void {
     const before = this.#current
     if (JSON.stringify(place) === JSON.stringify(before?.tenant.place ?? null)) {
       before?.listener.report(before.tenant)
@@ -134,7 +141,7 @@ export class Address {
       const tenant: Tenant = { deployment: this.#deployment, place, proxy: this.#proxy, onListening }
       this.#current = { tenant, listener: this.#listeners.add(tenant) }
     }
-    if (before) this.#listeners.remove(before.listener, before.tenant)
+    if (before) this.#listeners.remove(before.listener, before.tenant, mayReturn)
   }
 
   #served(): void {

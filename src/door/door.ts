@@ -320,7 +320,7 @@ class Client {
     socket.setEncoding('utf8')
     socket.on('error', () => undefined)
     // a keeper that is gone has no agent
-    socket.once('close', () => void this.#address?.close())
+    socket.once('close', () => void this.#address?.close(true))
     createInterface({ input: socket })
       .on('error', () => socket.destroy())
       .on('line', (line) => void this.#onRequest(line).catch(() => socket.destroy()))

@@ -1,4 +1,4 @@
-/** The ports of a door, each open while a deployment uses it; that of names stays open. */
+/** The ports of a door, each open while a deployment uses it. */
 import type { InheritedAddress } from '../dataplane/process/door/start-door.ts'
 import { CertificateStore } from './certificate-store.ts'
 import type { Guard } from './guard.ts'
@@ -41,10 +41,10 @@ export class Listeners {
     return listener
   }
 
-  /** Closes the port when no other deployment uses it. The port of names stays open: a keeper may come back. */
-  remove(listener: Listener, tenant: Tenant): void {
+  /** Closes the port when no other deployment uses it. `mayReturn`: the port of names stays open for the next keeper. */
+  remove(listener: Listener, tenant: Tenant, mayReturn = false): void {
     listener.remove(tenant)
-    if (listener !== this.#ofNames) this.#closeUnused(listener)
+    if (!mayReturn || listener !== this.#ofNames) this.#closeUnused(listener)
   }
 
   /** The next door opens the port of names when a keeper comes. */

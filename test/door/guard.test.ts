@@ -170,6 +170,13 @@ test('X-Forwarded headers stay only from TRUST_PROXY', async () => {
   expect(other.headers).toEqual({})
 })
 
+test('a header with underscores is not taken for one that the door or a proxy has set', () => {
+  const headers = { x_pilothouse_caller: 'forged', x_forwarded_for: '1.2.3.4', x_session: 'half', x_other: 'stays' }
+  const made = request(headers, '/', '::ffff:10.1.2.3')
+  guard.removeForged(made)
+  expect(made.headers).toEqual({ x_other: 'stays' })
+})
+
 test.for([
   ['of a viewer', {}, 200],
   ['of the whole organization', { workspace: null }, 200],

@@ -32,7 +32,7 @@ export function openListeners(...ids: string[]): Listeners {
   return new Listeners(guard)
 }
 
-/** Resolves with what closes the port, once it is open. */
+/** Resolves with what ends the deployment, once the port is open. Its keeper may return. */
 export async function openPort(
   place: Tenant['place'],
   proxy: Tenant['proxy'],
@@ -44,7 +44,7 @@ export async function openPort(
       place,
       proxy,
       onListening(_port, problem) {
-        if (problem === null) resolve(() => listeners.remove(listener, tenant))
+        if (problem === null) resolve(() => listeners.remove(listener, tenant, true))
       },
     }
     const listener = listeners.add(tenant)
