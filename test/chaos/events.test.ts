@@ -4,13 +4,13 @@ import { expect, test } from 'vitest'
 import { print, totalOf } from './events/report.ts'
 import { run } from './events/run.ts'
 
-const EVENTS = 1000
+const EVENTS = 600
 
 test('no subscriber loses, doubles or reorders an event while servers, connections and Postgres break', async () => {
   const report = await run({
     seed: Date.now() % 1_000_000,
     events: EVENTS,
-    pace: 8_000,
+    pace: 4_000,
     atMost: 220_000,
     faults: [
       'kill -9 of a server',

@@ -1,12 +1,12 @@
 /**
  * An agent with 50 requests a second and ten open streams, while its servers stop, hang and return, and while it is
- * replaced: its users notice nothing. `npm run chaos` does the same for longer.
+ * replaced: its users notice nothing. `npm run chaos` does the same for longer, and has more (`standstill`, `rolling-restart`).
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import type { Report } from '../support/steady/client.ts'
 import { type Deployed, found, type SteadyPlace, steadyPlace } from '../support/steady/place.ts'
-import { inUse, restart, rollingRestart, standstill, taken } from '../support/steady/restarts.ts'
+import { inUse, restart, standstill, taken } from '../support/steady/restarts.ts'
 import { supervisorsOf } from '../support/steady/supervisors.ts'
 import { checkout } from '../support/steady/upgrade.ts'
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
@@ -67,12 +67,6 @@ describe('the agent’s users notice nothing when', () => {
     unnoticed(report)
   })
 
-  test('its server freezes until another one has taken over, and then continues', async () => {
-    await holding()
-    await place.start()
-    unnoticed(await standstill(place, agent))
-  })
-
   test.skipIf(process.platform !== 'linux')(
     'the checkout of its server is deleted, and the next server runs from another one',
     async () => {
@@ -89,11 +83,6 @@ describe('the agent’s users notice nothing when', () => {
       unnoticed(report)
     },
   )
-
-  test('two servers restart one after the other', async () => {
-    const first = await holding()
-    unnoticed(await rollingRestart(place, [first, await place.start()], agent))
-  })
 })
 
 test('a stream of a replaced agent continues; a request after the switch reaches the new one', async () => {
