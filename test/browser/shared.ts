@@ -73,8 +73,10 @@ export function sharedServer(): Pick<OwnServer, 'cli' | 'kill' | 'start'> & {
     cli: (...args) => ask('cli', ...args),
     kill: () => ask('kill'),
     start: () => ask('start'),
-    async repository(name, agent) {
-      return { url: await ask('repository', name, agent), push: (greeting) => ask('push', name, greeting) }
+    async repository(...args) {
+      const [name] = args
+      // an absent argument stays absent in JSON
+      return { url: await ask('repository', ...args), push: (greeting) => ask('push', name, greeting) }
     },
   }
 }
