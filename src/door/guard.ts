@@ -151,8 +151,8 @@ export class Guard {
     for (const name in headers) {
       // the same header to a CGI or WSGI program
       const alike = name.includes('_') ? name.replaceAll('_', '-') : name
-      const isKept = isForwarded(alike) ? keepsForwarded && alike === name : true
-      if (!isKept || OF_DOOR.includes(alike)) delete headers[name]
+      const isForged = isForwarded(alike) && (!keepsForwarded || alike !== name)
+      if (isForged || OF_DOOR.includes(alike)) delete headers[name]
     }
   }
 

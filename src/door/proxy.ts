@@ -86,8 +86,8 @@ class Target {
 export class AppProxy {
   readonly bounds = new RequestBounds()
   readonly figures = new RequestFigures()
-  // an `agent` here would override that of each call
   readonly #turns = new Turns()
+  // an `agent` here would override that of each call
   readonly #proxy = createProxyServer({ xfwd: true })
   readonly #open = new Set<http.ServerResponse>()
   /** by client socket; the function ends it */

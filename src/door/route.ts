@@ -5,8 +5,7 @@ import type { IncomingMessage } from 'node:http'
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d*)?$/i
 
 /**
- * The host that the request names, in lower case, without port and trailing dot; null: none, several, or an invalid one, or the
- * request has no path.
+ * The host that the request names, in lower case, without port and trailing dot. Null: the request has no path, or not one valid host.
  * An absolute-form target takes precedence over `Host` (RFC 9112, 3.2.2); it is replaced by its path.
  */
 export function hostOf(request: IncomingMessage): string | null {

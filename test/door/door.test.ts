@@ -8,7 +8,8 @@ import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { connectToDoor, type DoorConnection, publishSocket } from '../../src/dataplane/process/door/door-connection.ts'
 import { DoorLink } from '../../src/dataplane/process/door/door-link.ts'
-import { sendCertificate, startDoor, updateDoor } from '../../src/dataplane/process/door/start-door.ts'
+import { ServerLink } from '../../src/dataplane/process/door/server-link.ts'
+import { startDoor, updateDoor } from '../../src/dataplane/process/door/start-door.ts'
 import { Address } from '../../src/door/address.ts'
 import { requestHealth } from '../../src/door/health.ts'
 import { alive } from '../dataplane/support.ts'
@@ -95,7 +96,8 @@ test('the door that takes over has the certificate, and so has one that starts a
   const address = { port: supervised.port, bindAddress: '127.0.0.1', name: 'one', hosts: ['one.localhost'], tls: true }
   await server.ask({ verb: 'open', ...address })
   const { folder } = supervised.config.door
-  await sendCertificate(folder, certificate)
+  const link = new ServerLink(async () => supervised.config.door)
+  await link.request({ do: 'certificate', certificate })
   // no server has told the door who may call
   const statusOf = async () => {
     const url = `https://one.localhost:${supervised.port}`
@@ -108,7 +110,8 @@ test('the door that takes over has the certificate, and so has one that starts a
   expect(fs.statSync(file).mode & 0o777).toBe(0o600)
   process.kill(supervised.doorPid()!, 'SIGKILL')
   await expect.poll(() => statusOf().catch(() => null), { timeout: 10_000 }).toBe(503)
-  await sendCertificate(folder, null)
+  await link.request({ do: 'certificate', certificate: null })
+  await link.close()
   expect(fs.existsSync(file)).toBe(false)
 })
 

@@ -15,7 +15,7 @@ import { pruneArtifacts } from './artifacts/artifacts.ts'
 import { runBuild } from './build-step.ts'
 import { AccessPush } from './door/access-push.ts'
 import type { Certificate, Figures } from './door/messages.ts'
-import { readFigures, sendCertificate, updateDoor } from './door/start-door.ts'
+import { updateDoor } from './door/start-door.ts'
 import { createDatabase, dropDatabase } from './isolation/database.ts'
 import { withDatabaseProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
@@ -207,8 +207,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     },
     releaseDeadHolders: (release) => releaseDeadWorkers(machine.layout.workers, release),
 
-    sendCertificate: async (certificate) => sendCertificate((await machine.door()).folder, certificate),
-    requestFigures: async () => readFigures((await machine.door()).folder),
+    async sendCertificate(certificate) {
+      await machine.doorLink.request({ do: 'certificate', certificate })
+    },
+    requestFigures: async () => (await machine.doorLink.request({ do: 'figures' }))?.figures ?? null,
     tellDoor,
     endOrphans: (findDeleted) => endOrphans(options.dataDir, options.supervisors.installation, findDeleted),
 

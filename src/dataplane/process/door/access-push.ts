@@ -1,13 +1,9 @@
 /** Tells the door who may call which deployment (domain/values/access-copy.ts). */
 import type { AccessCopy, AccessNews, GuardSettings } from '../../../domain/values/access-copy.ts'
-import { resultWithin } from '../../../platform/async/time-limit.ts'
 import type { FromDoor } from './messages.ts'
 import type { ServerLink } from './server-link.ts'
 
 type CallerKey = NonNullable<Extract<FromDoor, { say: 'answer' }>['callerKey']>
-
-/** A door that does not answer within this time, in ms, is stuck. A deploy waits for it. */
-const ANSWER_MS = 5000
 
 /** Where the copy comes from. */
 export interface AccessSource {
@@ -42,14 +38,11 @@ export class AccessPush {
   async #push(): Promise<void> {
     const { hash, copy } = await this.#source.read(this.#known?.hash ?? null)
     if (copy) this.#known = { hash, copy }
-    const connection = await this.#link.connect()
-    if (!connection || !this.#known) return
+    if (!this.#known) return
     const settings = this.#source.settings()
-    const tell = (news: AccessNews) => resultWithin(ANSWER_MS, connection.request({ do: 'access', news }))
+    const tell = (news: AccessNews) => this.#link.request({ do: 'access', news })
     let answer = await tell({ hash, settings })
     if (answer?.copyNeeded) answer = await tell({ hash, settings, copy: this.#known.copy })
-    // the next round connects again
-    if (answer === undefined) connection.close()
     const key = answer?.callerKey
     if (!key || key.kid === this.#savedKey) return
     await this.#source.saveCallerKey(key)

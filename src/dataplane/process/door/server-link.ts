@@ -1,6 +1,10 @@
-/** A server's connection to the door: for the access rules, and for sleeping agents. */
+/** A server's connection to the door: for the access rules, the certificate, the figures and sleeping agents. */
+import { resultWithin } from '../../../platform/async/time-limit.ts'
 import { connectToDoor, type DoorConnection } from './door-connection.ts'
-import type { DoorProgram } from './messages.ts'
+import type { DoorProgram, DoorRequest, FromDoor } from './messages.ts'
+
+/** A door that does not answer within this time, in ms, is stuck. A deploy waits for it. */
+const ANSWER_MS = 5000
 
 export class ServerLink {
   /** how to start the door; its folder has the socket */
@@ -28,6 +32,16 @@ export class ServerLink {
       )
       .then(forget)
     return connecting
+  }
+
+  /** Null: no door runs, or it did not answer. */
+  async request(request: DoorRequest): Promise<Extract<FromDoor, { say: 'answer' }> | null> {
+    const connection = await this.connect()
+    if (!connection) return null
+    const answer = await resultWithin(ANSWER_MS, connection.request(request))
+    // the next call connects again
+    if (answer === undefined) connection.close()
+    return answer ?? null
   }
 
   async close(): Promise<void> {

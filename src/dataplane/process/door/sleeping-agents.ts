@@ -3,13 +3,9 @@
  * sleeping deployment has no keeper for that.
  */
 import { backoff, sleep } from '../../../platform/async/retry.ts'
-import { resultWithin } from '../../../platform/async/time-limit.ts'
 import type { Sleeper } from './messages.ts'
 import type { ServerLink } from './server-link.ts'
 import { startDoor } from './start-door.ts'
-
-/** A door that does not answer within this time, in ms, is stuck. */
-const ANSWER_MS = 5000
 
 export class SleepingAgents {
   readonly #link: ServerLink
@@ -28,9 +24,7 @@ export class SleepingAgents {
    * the ms after which to ask again.
    */
   async tryToSleep(sleeper: Sleeper, idleMs: number): Promise<number | null> {
-    const connection = await this.#link.connect()
-    const asked = connection?.request({ do: 'sleep', sleeper, idleMs })
-    const answer = asked && (await resultWithin(ANSWER_MS, asked))
+    const answer = await this.#link.request({ do: 'sleep', sleeper, idleMs })
     return answer?.againMs === undefined ? idleMs : answer.againMs
   }
 
@@ -48,8 +42,7 @@ export class SleepingAgents {
 
   /** Closes the address of a deleted deployment, if it is asleep. */
   async forget(deployment: string): Promise<void> {
-    const connection = await this.#link.connect()
-    if (connection) await resultWithin(ANSWER_MS, connection.request({ do: 'forget', deployment }))
+    await this.#link.request({ do: 'forget', deployment })
   }
 
   close(): void {
@@ -58,8 +51,7 @@ export class SleepingAgents {
   }
 
   async #tell(sleeper: Sleeper): Promise<void> {
-    const connection = await this.#link.connect().catch(() => null)
-    await connection?.request({ do: 'sleep', sleeper, idleMs: null })
+    await this.#link.request({ do: 'sleep', sleeper, idleMs: null }).catch(() => undefined)
   }
 
   /** Keeps a door running while deployments are asleep, and tells each door of them. */

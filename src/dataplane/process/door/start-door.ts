@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { buildOf, connectToDoor } from './door-connection.ts'
-import type { Certificate, DoorProgram, DoorRequest, Figures, Place } from './messages.ts'
+import type { DoorProgram, Place } from './messages.ts'
 
 /** Configuration of a door: one JSON line on its standard input. */
 export interface DoorConfig {
@@ -102,27 +102,6 @@ export async function updateDoor(program: DoorProgram): Promise<void> {
     if (!hello || hello.build === buildOf(program.file)) return
     const answer = await connection.request({ do: 'replace', program })
     if (answer?.problem) throw new Error(answer.problem)
-  } finally {
-    connection.close()
-  }
-}
-
-/** The requests of all deployments of the running door, by id; null: none runs, or it is of an earlier version. */
-export async function readFigures(folder: string): Promise<Record<string, Figures> | null> {
-  return (await requestOnce(folder, { do: 'figures' }))?.figures ?? null
-}
-
-/** Sends the certificate to the running door, if there is one. */
-export async function sendCertificate(folder: string, certificate: Certificate | null): Promise<void> {
-  await requestOnce(folder, { do: 'certificate', certificate })
-}
-
-async function requestOnce(folder: string, request: DoorRequest) {
-  const connection = await connectToDoor(folder)
-  if (!connection) return null
-  try {
-    void connection.request({ do: 'hello', deployment: null })
-    return await connection.request(request)
   } finally {
     connection.close()
   }

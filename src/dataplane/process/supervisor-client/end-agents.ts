@@ -3,6 +3,7 @@
  * `end`, which every supervisor understands.
  */
 import fs from 'node:fs'
+import { resultWithin } from '../../../platform/async/time-limit.ts'
 import { connectToDoor } from '../door/door-connection.ts'
 import { removeTrees } from '../isolation/untrusted-trees.ts'
 import { doorFolder } from '../machine/programs.ts'
@@ -10,6 +11,8 @@ import { PROTOCOL } from '../supervisor/protocol.ts'
 import { endSupervisor, openConnection, StaleToken, SupervisorUnavailable } from './connection.ts'
 import { knownSupervisors, readSecret, type SupervisorFiles, type SupervisorInfo } from './supervisor-files.ts'
 
+/** A door that does not answer within this time is stuck. */
+const DOOR_MS = 5000
 /** the newest token of a deleted deployment is kept this long */
 const FENCE_RETENTION_MS = 24 * 3_600_000
 
@@ -17,7 +20,7 @@ const FENCE_RETENTION_MS = 24 * 3_600_000
 export async function endAgents(dataDir: string, drainMs: number): Promise<Ended[]> {
   const known = knownSupervisors(dataDir).map(({ about }) => about)
   const door = known.length > 0 ? await connectToDoor(doorFolder(dataDir)) : null
-  await door?.request({ do: 'forget', deployment: null })
+  if (door) await resultWithin(DOOR_MS, door.request({ do: 'forget', deployment: null }))
   door?.close()
   return (await Promise.all(known.map((about) => end(dataDir, about, drainMs, 0n)))).flatMap((ended) => ended ?? [])
 }
