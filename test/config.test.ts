@@ -100,6 +100,7 @@ describe('a wrong value', () => {
     ['STORAGE_CLASS', 'Fast!', 'must be the name of a Kubernetes object'],
     ['VOLUME_POLICY', 'retain', 'must be delete or keep'],
     ['INGRESS_DOMAIN', 'https://agents.example.com', 'must be a domain name'],
+    ['GATEWAY', 'public', 'must be namespace and name of a Gateway, like gateways/public'],
     ['APP_HOST', 'http://agents.example', 'must be a host name or an address, without scheme and port'],
     ['APP_PORTS', '3100', 'must look like 3100-3999'],
     ['APP_PORTS', '3999-3100', 'must be two ports, the lower one first'],

@@ -64,6 +64,7 @@ export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTING
     appsUrl: settings.APPS_URL ?? null,
     doorNamespace: settings.DOOR_NAMESPACE ?? null,
     doorService: settings.DOOR_SERVICE ?? null,
+    gateway: settings.GATEWAY ?? null,
     ingressDomain: settings.INGRESS_DOMAIN ?? null,
     ingressClass: settings.INGRESS_CLASS ?? null,
     ingressTlsSecret: settings.INGRESS_TLS_SECRET ?? null,

@@ -38,6 +38,7 @@ const FUNCTIONS: Record<string, (...args: Value[]) => Value> = {
   default: (preset, value) => (isTrue(value) ? value : preset),
   dict: (...pairs) =>
     Object.fromEntries(pairs.flatMap((key, at) => (at % 2 === 0 ? [[key, pairs[at + 1]] as const] : []))),
+  hasKey: (map, key) => Object.hasOwn(map, key),
   index: (list, key) => list[key],
   nindent: (spaces, text) => `\n${text.replaceAll(/^/gm, ' '.repeat(spaces))}`,
   not: (value) => !isTrue(value),

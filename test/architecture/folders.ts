@@ -220,7 +220,7 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 4_720],
+  ['platform/**', 4_730],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
     4_010,
@@ -240,7 +240,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
   ['dataplane/process/** door', 12_530],
-  ['dataplane/kubernetes/**', 6_290],
+  ['dataplane/kubernetes/**', 6_400],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_930],
   ['api/rest/**', 5_510],

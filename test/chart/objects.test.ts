@@ -7,12 +7,20 @@ import { readConfig } from '../../src/platform/config/config.ts'
 import { readDoorSettings } from '../../src/platform/config/door-settings.ts'
 import { readListenerSettings } from '../../src/platform/config/listener-settings.ts'
 import { schemaErrors } from '../kubernetes/render-support.ts'
-import { COMBINATIONS, chartObjects, hasHelm, helmObjects, readChart, type Values } from '../support/chart.ts'
+import {
+  COMBINATIONS,
+  chartObjects,
+  hasHelm,
+  helmObjects,
+  listenerRules,
+  readChart,
+  type Values,
+} from '../support/chart.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any
 /** kinds of operators, whose schemas the tests don't have */
-const CUSTOM = ['HTTPRoute', 'PodMonitor', 'PrometheusRule', 'ServiceMonitor']
+const CUSTOM = ['PodMonitor', 'PrometheusRule', 'ReferenceGrant', 'ServiceMonitor']
 
 const of = (values: Values, release = 'pilothouse') => chartObjects({ release, namespace: 'control', values })
 const everything = of(COMBINATIONS.everything!)
@@ -247,6 +255,12 @@ test('listener and builder read valid settings, and call the server of their rel
   )
 })
 
+test('a listener has rights on HTTPRoutes only with GATEWAY, which may be empty while the routes are removed', () => {
+  const groups = (settings: Values) => listenerRules(settings).flatMap(({ apiGroups }) => apiGroups)
+  expect(groups({})).not.toContain('gateway.networking.k8s.io')
+  for (const GATEWAY of ['gateways/public', '']) expect(groups({ GATEWAY })).toContain('gateway.networking.k8s.io')
+})
+
 describe('the door', () => {
   const APPS = { APPS_URL: 'https://{name}.apps.example.com', DOOR_NAMESPACE: 'control' }
   const service = { DOOR_SERVICE: 'pilothouse-door.control.svc.cluster.example:80' }
@@ -293,6 +307,13 @@ describe('the door', () => {
     expect(route.hostnames).toEqual(['*.apps.example.com'])
     expect(route.rules[0].backendRefs).toEqual([{ name: 'pilothouse-door', port: 80 }])
     expect(one(of(COMBINATIONS['a door alone']!), 'Ingress', 'pilothouse-door').spec).not.toHaveProperty('tls')
+  })
+
+  test('HTTPRoutes of custom URLs in the namespaces of deployments may lead to its Service, only with GATEWAY', () => {
+    const { from, to } = one(everything, 'ReferenceGrant', 'pilothouse-door').spec
+    expect(from.map(({ namespace }: Any) => namespace)).toEqual(['agents', 'more-agents', 'agents-of-the-server'])
+    expect(to).toEqual([{ group: '', kind: 'Service', name: 'pilothouse-door' }])
+    expect(of(COMBINATIONS['a door alone']!).filter(({ kind }) => kind === 'ReferenceGrant')).toEqual([])
   })
 
   test('everybody may call it, but its metrics have named readers', () => {

@@ -1,8 +1,8 @@
 /** The address of a deployment: Service, Ingress, reported URL, and the version label of an image. */
 import { describe, expect, test } from 'vitest'
-import type { DeploymentRef, RenderOptions } from '../../src/dataplane/kubernetes/objects/types.ts'
-import { customUrlOf, urlOf } from '../../src/dataplane/kubernetes/render/ingress.ts'
+import type { DeploymentRef, Manifest, RenderOptions } from '../../src/dataplane/kubernetes/objects/types.ts'
 import { renderApplication } from '../../src/dataplane/kubernetes/render/manifests.ts'
+import { customUrlOf, urlOf } from '../../src/dataplane/kubernetes/render/public-route.ts'
 import { imageVersion } from '../../src/dataplane/runtimes/artifact.ts'
 import { application, deployment, find, keyOf, options, render, revision, schemaErrors } from './render-support.ts'
 
@@ -87,6 +87,54 @@ test('the Ingress of a custom URL leads to the door, which is in another namespa
   expect(urlOf(named, customUrlOf(app), how)).toBe('https://bot.example.com')
   const plain = renderApplication(named, application(), how, {})
   expect(plain.filter(({ kind, metadata }) => kind === 'Ingress' || metadata.name === service.name)).toEqual([])
+})
+
+describe('with a Gateway', () => {
+  const gateway = { namespace: 'gateways', name: 'public' }
+  const routeOf = (manifests: Manifest[]) => {
+    expect(manifests.flatMap(schemaErrors)).toEqual([])
+    expect(manifests.map(({ kind }) => kind)).not.toContain('Ingress')
+    return find(manifests, 'HTTPRoute/')
+  }
+
+  test('a deployment has an HTTPRoute instead of an Ingress, and an https address', () => {
+    const how = { gateway, ingressDomain: 'example.com', ingressAnnotations: { issuer: 's' } }
+    const { metadata, spec } = routeOf(render({ ingress_annotations: { own: 'i' } }, {}, how))
+    expect(metadata.annotations).toMatchObject({ issuer: 's', own: 'i' })
+    expect(spec).toEqual({
+      parentRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', ...gateway }],
+      hostnames: ['support-bot-0b0e3f8e.example.com'],
+      rules: [
+        {
+          matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+          backendRefs: [{ group: '', kind: 'Service', name: BASE, port: 80, weight: 1 }],
+        },
+      ],
+    })
+    expect(url(null, how)).toBe('https://support-bot-0b0e3f8e.example.com')
+    expect(render({}, {}, { gateway }).map(keyOf)).not.toContain('HTTPRoute/')
+  })
+
+  test('a custom URL sets host and path of the HTTPRoute', () => {
+    const { spec } = routeOf(render({}, { customUrl: 'http://Bot.example.com/a/' }, { gateway }))
+    expect(spec.hostnames).toEqual(['bot.example.com'])
+    expect(spec.rules[0].matches).toEqual([{ path: { type: 'PathPrefix', value: '/a' } }])
+  })
+
+  test('of a deployment behind the door, a custom URL leads to the door’s Service, without an ExternalName', () => {
+    const named = { ...deployment, addressName: 'support-bot' }
+    const doorService = { host: 'pilothouse-door.control.svc.cluster.local', port: 81 }
+    const how = { ...options, gateway, doorService, appsUrl: 'https://{name}.apps.example.com' }
+    const external = { ...revision, source: 'external_container' as const }
+    const app = application({}, { customUrl: 'https://bot.example.com', revision: external })
+    const manifests = renderApplication(named, app, how, {})
+    expect(routeOf(manifests).spec.rules[0].backendRefs).toEqual([
+      { group: '', kind: 'Service', name: 'pilothouse-door', namespace: 'control', port: 81, weight: 1 },
+    ])
+    expect(manifests.map(({ metadata }) => metadata.name)).not.toContain(`${BASE}-door`)
+    const plain = renderApplication(named, application(), how, {})
+    expect(plain.map(({ kind }) => kind)).not.toContain('HTTPRoute')
+  })
 })
 
 describe('a custom URL', () => {

@@ -23,6 +23,7 @@ import {
   resourceSpec,
   resourceSpecViolations,
 } from '../../src/domain/values/resource-spec.ts'
+import { HTTP_ROUTE_DEFINITION, schemaMistakes } from '../support/kubernetes/stand-in/custom.ts'
 import { imageRevision } from '../support/revision-work.ts'
 
 export const deployment: DeploymentRef = {
@@ -51,6 +52,7 @@ export const options: RenderOptions = {
   appsUrl: null,
   doorNamespace: null,
   doorService: null,
+  gateway: null,
   ingressDomain: null,
   ingressClass: null,
   ingressTlsSecret: null,
@@ -126,6 +128,7 @@ const MODELS: Record<string, new (data: never) => { validate(): void }> = {
 
 /** Schema errors of a manifest as `path: why`; empty: it is valid. */
 export function schemaErrors(manifest: Manifest): string[] {
+  if (manifest.kind === 'HTTPRoute') return schemaMistakes(HTTP_ROUTE_DEFINITION, manifest)
   const found = [...unknownFields(manifest, `V1${manifest.kind}`, ''), ...absent(manifest, '')]
   const Model = MODELS[manifest.kind]
   if (!Model) return [`: no schema for ${manifest.kind}`]

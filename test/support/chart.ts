@@ -93,7 +93,12 @@ export const COMBINATIONS: Record<string, Values> = {
       extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
       extraVolumeMounts: [{ name: 'ca', mountPath: '/ca', readOnly: true }],
     },
-    listener: { ...listener, podAnnotations: { a: 'b' }, nodeSelector: { pool: 'control' } },
+    listener: {
+      ...listener,
+      settings: { GATEWAY: 'gateways/public' },
+      podAnnotations: { a: 'b' },
+      nodeSelector: { pool: 'control' },
+    },
     door: {
       ...door,
       customUrls: true,
@@ -130,9 +135,14 @@ export const COMBINATIONS: Record<string, Values> = {
   },
 }
 
+type Rules = (V1PolicyRule & { resources: string[] })[]
+
 /** RBAC rules of a listener in a watched namespace, as the chart grants them. */
-export const LISTENER_RULES: (V1PolicyRule & { resources: string[] })[] = chartObjects({
-  release: 'pilothouse',
-  namespace: 'pilothouse',
-  values: COMBINATIONS['a listener alone']!,
-}).find(({ kind }) => kind === 'Role').rules
+export const listenerRules = (settings: Values = {}): Rules =>
+  chartObjects({
+    release: 'pilothouse',
+    namespace: 'pilothouse',
+    values: { server: { enabled: false }, listener: { ...listener, ...away, settings } },
+  }).find(({ kind }) => kind === 'Role').rules
+
+export const LISTENER_RULES = listenerRules()

@@ -171,6 +171,11 @@ securityContext:
   capabilities: { drop: [ALL] }
 {{- end }}
 
+{{/* Not empty: deployments have HTTPRoutes, or had them. An empty GATEWAY keeps the rights, so that routes are removed. */}}
+{{- define "pilothouse.gateway" -}}
+{{- if or (hasKey .Values.listener.settings "GATEWAY") (hasKey .Values.server.settings "GATEWAY") }}on{{ end -}}
+{{- end }}
+
 {{/* Rules of a Role with which a listener, or a server, runs deployments in a namespace. */}}
 {{- define "pilothouse.runtimeRules" -}}
 # server-side apply needs `create` for an absent object and `patch` for an existing one
@@ -186,6 +191,11 @@ securityContext:
 - apiGroups: [networking.k8s.io]
   resources: [ingresses, networkpolicies]
   verbs: [get, list, watch, create, patch, delete]
+{{- if include "pilothouse.gateway" . }}
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [httproutes]
+  verbs: [get, list, watch, create, patch, delete]
+{{- end }}
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch, delete]

@@ -84,6 +84,14 @@ export const doorService = z
   .string()
   .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+:\d{1,5}$/, 'must look like pilothouse-door.pilothouse.svc.cluster.local:80')
   .transform((text) => ({ host: text.split(':')[0]!, port: Number(text.split(':')[1]) }))
+/** namespace/name of a Gateway */
+export const gateway = z
+  .string()
+  .regex(
+    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\/[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/,
+    'must be namespace and name of a Gateway, like gateways/public',
+  )
+  .transform((text) => ({ namespace: text.split('/')[0]!, name: text.split('/')[1]! }))
 export const uuids = list.pipe(z.array(z.guid('must be ids, comma-separated').toLowerCase()))
 export const integer = (min: number, max: number) => numeric(min, max, /^\d+$/, 'a whole number')
 /** A limit; 0 means no limit and becomes null. Fractions are allowed only if `min` is below 1. */

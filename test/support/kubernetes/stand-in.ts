@@ -46,6 +46,8 @@ export interface StandIn {
   object(kind: string, namespace: string, name: string): KubeObject | undefined
   /** All objects of a kind in a namespace. */
   objects(kind: string, namespace: string): KubeObject[]
+  /** Writes the status of an object, as its controller does. */
+  setStatus(kind: string, namespace: string, name: string, status: object): void
   /** Prints a line in the log of a pod's first container. */
   print(pod: PodName, line: string): void
   /** Lets the `slow` containers of a pod become ready. */
@@ -117,6 +119,11 @@ export async function startStandIn({ version = '1.32', ...options }: StandInOpti
     },
     object: (kind, namespace, name) => store.get(kindNamed(kind), namespace, name),
     objects: (kind, namespace) => store.list(kindNamed(kind), namespace),
+    setStatus(name, ...where) {
+      const kind = kindNamed(name)
+      const [namespace, object, status] = where
+      api.setStatus(kind, api.get(kind, namespace, object), status)
+    },
     print(name, line) {
       const { metadata, spec } = pod(name)
       logs.print(metadata.uid, spec.containers[0].name, line)

@@ -23,6 +23,10 @@ export interface Kind {
   optional?: string
   /** an optional kind that is applied if permissions exist */
   applied?: boolean
+  /** most clusters lack it, so its absence is no warning; a deployment that needs it is refused */
+  rare?: boolean
+  /** what to do where the cluster lacks the kind */
+  advice?: string
 }
 
 /** Pods behind a Service; the cluster creates them with the Service's labels. */
@@ -49,6 +53,17 @@ const DISRUPTION_BUDGET: Kind = {
   applied: true,
 }
 
+/** Custom resource of the Gateway API from 1.0 on, for GATEWAY. Always watched: a route is removed when the setting is. */
+export const HTTP_ROUTE: Kind = {
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'HTTPRoute',
+  resource: 'httproutes',
+  optional: 'GATEWAY can’t be used',
+  applied: true,
+  rare: true,
+  advice: 'Install the custom resources of the Gateway API (1.0 or newer), or remove GATEWAY.',
+}
+
 /** All watched kinds, including pods. */
 export const KINDS: readonly Kind[] = [
   { apiVersion: 'v1', kind: 'Secret', resource: 'secrets' },
@@ -61,6 +76,7 @@ export const KINDS: readonly Kind[] = [
   { apiVersion: 'v1', kind: 'Pod', resource: 'pods' },
   NETWORK_POLICY,
   DISRUPTION_BUDGET,
+  HTTP_ROUTE,
   ENDPOINTS,
 ]
 

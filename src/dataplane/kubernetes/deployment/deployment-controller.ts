@@ -22,12 +22,13 @@ import { digest } from '../reconcile/drift.ts'
 import { Reconciler } from '../reconcile/reconciler.ts'
 import { KeptVolumeNote } from '../reconcile/replaced-infrastructure.ts'
 import { type InfrastructureConfig, infrastructureConfigOf } from '../render/external.ts'
-import { customUrlOf, urlOf } from '../render/ingress.ts'
+import { customUrlOf, urlOf } from '../render/public-route.ts'
 import { defaultsNote } from '../render/resources.ts'
 import { requireWithin } from '../render/security.ts'
 import { healthOf } from '../rollout/health.ts'
 import { infrastructureRestarts } from '../rollout/infrastructure-restarts.ts'
 import { GracePeriods } from '../rollout/problem.ts'
+import { refusedRoute } from '../rollout/refused-route.ts'
 import { type RolloutContext, rolloutStatus } from '../rollout/rollout-status.ts'
 import { type Rollout, waitForRollout } from '../rollout/wait-for-rollout.ts'
 import type { ControllerContext } from './controller-context.ts'
@@ -192,7 +193,10 @@ export class DeploymentController {
       minReplicas: served.run.spec.min_scale,
       gracePeriods: this.#gracePeriods,
       note:
-        this.#reconciler.contention ?? this.#reconciler.databaseNote(this.#infrastructure) ?? this.#reconciler.leftOut,
+        this.#reconciler.contention ??
+        refusedRoute(this.#context.cluster.objects(this.#deployment.deploymentId)) ??
+        this.#reconciler.databaseNote(this.#infrastructure) ??
+        this.#reconciler.leftOut,
     })
     return {
       ...counts,

@@ -74,7 +74,8 @@ export class Informers {
         // the reflectors of required kinds report the same connection problem
         onFailure: kind.optional ? silent : (error) => this.#failed(error),
         onRecovery: kind.optional ? silent : () => this.#recovered(),
-        onRefused: (err) => this.#log.warn({ err }, `${kind.resource} are not watched: ${kind.optional}`),
+        onRefused: (err) =>
+          this.#log[kind.rare ? 'info' : 'warn']({ err }, `${kind.resource} are not watched: ${kind.optional}`),
       })
     const reflectors = new Map(KINDS.map((kind) => [kind, reflectorOf(kind)]))
     // applied kinds must be known before a start; other optional kinds need not

@@ -202,7 +202,7 @@ export class Reflector {
     if (this.refusal === null) onRefused(error)
     this.refusal =
       error.status === 404
-        ? `The cluster has no ${kind.resource} of ${kind.apiVersion}.`
+        ? `The cluster has no ${kind.resource} of ${kind.apiVersion}.${kind.advice ? ` ${kind.advice}` : ''}`
         : `${error.message}. Apply the manifest of the listener again to grant the permissions.`
     this.#settle()
   }

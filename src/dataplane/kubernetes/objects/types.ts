@@ -112,13 +112,16 @@ export interface RenderOptions {
   appsUrl: string | null
   /** namespace of the door's pods; null: agents accept requests from everywhere */
   doorNamespace: string | null
-  /** the door's Service, to which Ingresses of custom URLs lead; null: custom URLs lead past the door */
+  /** the door's Service, to which Ingresses and HTTPRoutes of custom URLs lead; null: custom URLs lead past the door */
   doorService: { host: string; port: number } | null
-  /** deployments get `<name>.<domain>`; null: no Ingress, except for custom URLs */
+  /** deployments get HTTPRoutes of this Gateway; null: Ingresses */
+  gateway: { namespace: string; name: string } | null
+  /** deployments get `<name>.<domain>`; null: no Ingress or HTTPRoute, except for custom URLs */
   ingressDomain: string | null
   ingressClass: string | null
-  /** TLS secret for the domain; with `{deployment}`, one per deployment; null: HTTP only */
+  /** TLS secret for the domain; with `{deployment}`, one per deployment; null: HTTP only. Without effect on HTTPRoutes */
   ingressTlsSecret: string | null
+  /** also of HTTPRoutes */
   ingressAnnotations: Record<string, string>
   /** storage class of the database's volume; null: the cluster's default */
   storageClass: string | null

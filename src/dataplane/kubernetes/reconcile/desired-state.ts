@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import type { Progress } from '../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../output/step-failure.ts'
+import { HTTP_ROUTE } from '../api-server/kinds.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import { componentOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
@@ -81,6 +82,7 @@ export function createDesiredState(
       databaseNote = fitted.note
       const all = [...fitted.manifests.map((manifest) => fitToExisting(manifest, existing(manifest))), ...above]
       const without = refused()
+      requireKinds(all, without)
       missing = [...new Set(all.map(({ kind }) => kind))].filter((kind) => without.has(kind))
       return all.filter(({ kind }) => !without.has(kind))
     },
@@ -96,6 +98,14 @@ export function createDesiredState(
       )
     },
   }
+}
+
+/** An address that nothing serves is worse than a refusal. Until then the objects stay as they are, with the earlier address. */
+function requireKinds(manifests: readonly Manifest[], refused: ReadonlyMap<string, string>): void {
+  const why = manifests.some(({ kind }) => kind === HTTP_ROUTE.kind) && refused.get(HTTP_ROUTE.kind)
+  if (!why) return
+  const message = `GATEWAY is set, but no HTTPRoute can be created. ${why}`
+  throw new StepFailure('CLUSTER_REFUSED', message)
 }
 
 /** Reads or creates the password. Never creates one for a database that has another. */

@@ -6,9 +6,9 @@ import type { Application, DeploymentRef, Infrastructure, Manifest, RenderOption
 import { cache } from './cache.ts'
 import { database } from './database.ts'
 import { externalOf } from './external.ts'
-import { ingress } from './ingress.ts'
 import type { Labelled } from './metadata.ts'
 import { agentPolicy, databasePolicy, doorPolicy, service } from './network.ts'
+import { publicRoute } from './public-route.ts'
 import { autoscaler, disruptionBudget, replicasOf, scaleAnnotation, scaleOf } from './scale.ts'
 import { databaseSecret, pullSecret, revisionSecret } from './secrets.ts'
 import { requireWithin } from './security.ts'
@@ -73,7 +73,7 @@ export function renderApplication(
     ...(yields === null ? autoscaler(names.queue, queue, queueScale) : []),
     ...disruptionBudget(names.server, server, serverScale),
     ...disruptionBudget(names.queue, queue, queueScale),
-    ...ingress(deployment, app, options),
+    ...publicRoute(deployment, app, options),
     ...agentPolicy(deployment, app, options),
     ...doorPolicy(deployment, app, options),
   ]

@@ -65,8 +65,8 @@ export function objectMetadata(name: string, labelled: Labelled): Manifest['meta
   }
 }
 
-/** Metadata of the Ingress, with its additional annotations (issuers, timeouts). The most specific wins. */
-export function ingressMetadata(
+/** Metadata of the Ingress or HTTPRoute, with its additional annotations (issuers, timeouts). The most specific wins. */
+export function routeMetadata(
   name: string,
   { spec, ...labelled }: Labelled,
   byDefault: Record<string, string>,

@@ -4,12 +4,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import { applied, ownersAfterUpdate, type Writer } from './apply.ts'
+import { definitionOf, schemaMistakes } from './custom.ts'
 import { withDefaults } from './defaults.ts'
 import { groupVersion, type Kind, kindNamed } from './kinds.ts'
 import { clone, equal, type Json, type KubeObject, timestamp } from './objects.ts'
 import { nano } from './quantity.ts'
 import { charge } from './quota.ts'
-import { ApiError, alreadyExists, badRequest, conflict, forbidden, notFound } from './status.ts'
+import { ApiError, alreadyExists, badRequest, conflict, forbidden, invalid, notFound } from './status.ts'
 import type { Store } from './store.ts'
 import { validate } from './validate.ts'
 
@@ -42,6 +43,10 @@ export class Api {
   constructor(store: Store, minor: number) {
     this.store = store
     this.minor = minor
+  }
+
+  isServed(kind: Kind): boolean {
+    return kind.since <= this.minor && (!kind.custom || definitionOf(this.store, kind) !== undefined)
   }
 
   get(kind: Kind, namespace: string | undefined, name: string): KubeObject {
@@ -125,6 +130,12 @@ export class Api {
     return live?.metadata.uid === metadata.uid ? live : undefined
   }
 
+  #validate(kind: Kind, object: KubeObject, live: KubeObject | null): void {
+    validate(kind, object, live)
+    const mistakes = kind.custom ? schemaMistakes(definitionOf(this.store, kind), object) : []
+    if (mistakes.length > 0) throw invalid(kind, object.metadata.name, mistakes)
+  }
+
   #newObject(kind: Kind, namespace: string | undefined, { status: _, ...body }: Json): KubeObject {
     const raw = clone({
       ...body,
@@ -140,7 +151,7 @@ export class Api {
     })
     const object = withDefaults(kind, raw, null, this.store)
     this.#admit(kind, object)
-    validate(kind, object, null)
+    this.#validate(kind, object, null)
     return object
   }
 
@@ -180,7 +191,7 @@ export class Api {
     const next = withDefaults(kind, { ...raw, apiVersion, kind: kindName, metadata }, live, this.store)
     next.status = status
     if (kind.kind === 'PersistentVolumeClaim') this.#requireResizable(next, live)
-    validate(kind, next, live)
+    this.#validate(kind, next, live)
     if (kind.generation && !equal(next.spec, live.spec)) next.metadata.generation = live.metadata.generation! + 1
     next.metadata.managedFields = owners ?? ownersAfterUpdate(live, next, writerOf(kind, options, 'Update'))
     if (options.dryRun) return next

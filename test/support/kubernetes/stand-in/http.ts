@@ -2,7 +2,7 @@
 import http from 'node:http'
 import type { Access } from './access.ts'
 import type { Api, WriteOptions } from './api.ts'
-import { groupVersion } from './kinds.ts'
+import { groupVersion, type Kind } from './kinds.ts'
 import type { Logs } from './logs.ts'
 import type { Json, KubeObject } from './objects.ts'
 import { patched } from './patch.ts'
@@ -45,9 +45,10 @@ async function handle(parts: ServerParts, request: http.IncomingMessage, respons
   const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://stand-in')
   const path = decodeURIComponent(pathname).replace(/\/+$/, '')
   const user = parts.access.authenticate(request.headers.authorization)
-  const found = discover(path, parts.version)
+  const isServed = (kind: Kind) => parts.api.isServed(kind)
+  const found = discover(path, parts.version, isServed)
   if (found) return send(response, 200, found)
-  const target = locate(path, parts.api.minor)
+  const target = locate(path, isServed)
   const verb = verbOf(request.method ?? '', target, query)
   parts.requests.record(verb, target.kind, target.subresource)
   parts.access.authorize(user, { ...target, verb })

@@ -9,12 +9,14 @@ export interface Kind {
   generation: boolean
   /** first minor version of clusters that serve it */
   since: number
+  /** served while its CustomResourceDefinition exists */
+  custom: boolean
 }
 
-type Options = Partial<Pick<Kind, 'namespaced' | 'generation' | 'since'>>
+type Options = Partial<Pick<Kind, 'namespaced' | 'generation' | 'since' | 'custom'>>
 
 const kind = (group: string, name: string, plural: string, options: Options = {}): Kind => ({
-  ...{ group, kind: name, plural, namespaced: true, generation: false, since: 0 },
+  ...{ group, kind: name, plural, namespaced: true, generation: false, since: 0, custom: false },
   ...options,
 })
 
@@ -28,11 +30,13 @@ export const KINDS: Kind[] = [
   kind('', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
   kind('', 'ResourceQuota', 'resourcequotas'),
   kind('', 'Namespace', 'namespaces', { namespaced: false }),
+  kind('apiextensions.k8s.io', 'CustomResourceDefinition', 'customresourcedefinitions', { namespaced: false }),
   kind('apps', 'Deployment', 'deployments', { generation: true }),
   kind('apps', 'ReplicaSet', 'replicasets', { generation: true }),
   kind('apps', 'StatefulSet', 'statefulsets', { generation: true }),
   kind('autoscaling', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
   kind('discovery.k8s.io', 'EndpointSlice', 'endpointslices', { since: 21 }),
+  kind('gateway.networking.k8s.io', 'HTTPRoute', 'httproutes', { generation: true, custom: true }),
   kind('networking.k8s.io', 'Ingress', 'ingresses', { generation: true }),
   kind('networking.k8s.io', 'NetworkPolicy', 'networkpolicies', { generation: true }),
   kind('policy', 'PodDisruptionBudget', 'poddisruptionbudgets', { generation: true, since: 21 }),

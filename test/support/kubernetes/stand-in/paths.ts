@@ -17,22 +17,22 @@ function versionOf(path: string): [version: string, rest: string[]] {
 }
 
 /** Parses paths like `/api/v1/namespaces/a/pods/b/log`. */
-export function locate(path: string, minor: number): Target {
+export function locate(path: string, isServed: (kind: Kind) => boolean): Target {
   const [version, rest] = versionOf(path)
   const namespace = rest[0] === 'namespaces' && rest.length > 2 ? rest.splice(0, 2)[1] : undefined
   const [plural, name = '', subresource = null] = rest
-  const kind = KINDS.find((one) => one.plural === plural && groupVersion(one) === version && one.since <= minor)
+  const kind = KINDS.find((one) => one.plural === plural && groupVersion(one) === version && isServed(one))
   if (!kind) throw new ApiError(404, 'NotFound', 'the server could not find the requested resource')
   return { kind, namespace, name, subresource }
 }
 
 /** The response for `/version` and the resources of an API version; undefined for any other path. */
-export function discover(path: string, version: string): Json | undefined {
+export function discover(path: string, version: string, isServed: (kind: Kind) => boolean): Json | undefined {
   const [major, minor] = version.split('.')
   if (path === '/version') return { major, minor, gitVersion: `v${version}.0` }
   const [groupOfPath, rest] = versionOf(path)
   if (rest.length > 0) return undefined
-  const kinds = KINDS.filter((kind) => groupVersion(kind) === groupOfPath && kind.since <= Number(minor))
+  const kinds = KINDS.filter((kind) => groupVersion(kind) === groupOfPath && isServed(kind))
   const resources = kinds.map(({ kind, plural: name, namespaced }) => ({ name, kind, namespaced }))
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: groupOfPath, resources }
 }
