@@ -57,10 +57,10 @@ const SERVER_COMMANDS: Tree = {
     },
   },
   addresses: {
-    summary: 'give deployments that have a port an address with a name',
+    summary: 'give deployments from before names an address with a name',
     commands: {
       name: {
-        summary: 'replace the port of a deployment, or of all, by a name',
+        summary: 'replace the port or Ingress of a deployment, or of all, by a name',
         load: async () => (await import('./server/addresses.ts')).name,
       },
     },

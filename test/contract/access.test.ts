@@ -2,6 +2,7 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
+import { findUnnamed, nameDeployment } from '../../src/domain/deployments/address-name.ts'
 import { bodies, useRestApp } from '../rest/support.ts'
 import { signIn } from '../sessions/support.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
@@ -266,6 +267,17 @@ test('deployments of a cluster with a door have an access, unless a custom_url l
     expect((await createOn(doored, elsewhere)).body.access).toBe('public')
     // it has an Ingress
     expect((await patch(before, { access: 'workspace' })).status).toBe(422)
+
+    const { core } = doored.app
+    const unnamed = async () => (await findUnnamed(core, null)).map(({ id }) => id)
+    expect((await unnamed()).sort()).toEqual([before, made.body.id].sort())
+    expect((await findUnnamed(core, before)).map(({ id }) => id)).toEqual([before])
+    // its custom_url leads past the door
+    core.settings.clusterDoor = { listeners: [listener_id], customUrls: false }
+    expect(await unnamed()).toEqual([before])
+    await nameDeployment(core, before)
+    expect((await patch(before, { access: 'workspace' })).body.access).toBe('workspace')
+    expect(await unnamed()).toEqual([])
   } finally {
     await doored.close()
   }

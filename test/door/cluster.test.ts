@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Running, type RunningServer, run, startServer, temporaryFolder } from '../support/process.ts'
+import { cli, type Running, type RunningServer, run, startServer, temporaryFolder } from '../support/process.ts'
 import { restOf } from '../support/rest-of.ts'
 import { serviceAddress } from './service-address.ts'
 
@@ -36,20 +37,19 @@ const finish = new Promise<void>((resolve) => {
 
 const rest = restOf(() => server.url, KEY)
 
+const settings = () => ({
+  DATABASE_URL: database.url,
+  DATA_DIR: dataDir.path,
+  SECRETS_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}`,
+  RUNTIME: 'kubernetes',
+  K8S_NAMESPACE: 'agents',
+  APPS_URL: 'https://{name}.apps.example.com',
+  DOOR_TOKEN: TOKEN,
+  DOOR_SERVICE: 'door.pilothouse.svc.cluster.local:80',
+})
+
 async function startCluster(port: number): Promise<RunningServer> {
-  return startServer({
-    DATABASE_URL: database.url,
-    DATA_DIR: dataDir.path,
-    SECRETS_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}`,
-    CONTROL_PLANE_API_KEY: KEY,
-    PORT: String(port),
-    RUNTIME: 'kubernetes',
-    K8S_NAMESPACE: 'agents',
-    APPS_URL: 'https://{name}.apps.example.com',
-    DOOR_TOKEN: TOKEN,
-    DOOR_SERVICE: 'door.pilothouse.svc.cluster.local:80',
-    LOG_LEVEL: 'warn',
-  })
+  return startServer({ ...settings(), CONTROL_PLANE_API_KEY: KEY, PORT: String(port), LOG_LEVEL: 'warn' })
 }
 
 /** The agents of all deployments. They answer with the address that was called, and the request's headers. */
@@ -154,6 +154,19 @@ test('the host of a custom_url leads to its deployment, for callers with a right
     expect((await call(door, 'bot.example.com', { 'x-api-key': KEY })).body.address).toBe(serviceAddress(bot.id))
     expect(await statusOf(door, 'bot.example.com')).toBe(401)
   }
+})
+
+test('a deployment from before the door is served under the name that a command gives it', async () => {
+  const old = await create('From before', 'public')
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query('UPDATE deployments SET address_name = NULL WHERE id = $1', [old.id])
+  await client.end()
+  await expect.poll(() => statusOf(doors[0]!, 'from-before'), { timeout: 10_000 }).toBe(401)
+  const { code, stdout, stderr } = await cli(['server', 'addresses', 'name', '--all', '--json'], settings())
+  expect(code, stderr).toBe(0)
+  expect(JSON.parse(stdout).deployments).toEqual([{ id: old.id, name: 'From before', address_name: 'from-before' }])
+  for (const door of doors) await expect.poll(() => statusOf(door, 'from-before'), { timeout: 10_000 }).toBe(200)
 })
 
 test('a door counts requests for its metrics', async () => {

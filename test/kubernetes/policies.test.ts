@@ -107,6 +107,27 @@ test('an agent behind the door accepts requests only from the door and from its 
   expect(await policy(tenant, tenant.names.server)).toBeNull()
 })
 
+test('a serving deployment that gets a name moves from its Ingress to the door, without new pods, and its address is reported', async () => {
+  const render = {
+    ...{ ...options, ingressDomain: 'agents.example.com' },
+    ...{ appsUrl: 'https://{name}.apps.example.com', doorNamespace: 'control' },
+  }
+  const { runtime } = await site.another({ render })
+  const ingress = () => before.object('networking.k8s.io/v1', 'Ingress', before.names.base)
+  const before = await serving({ ...site, runtime })
+  const pods = await before.uids()
+  await expect.poll(() => runtime.url!(before.id)).toMatch(/^http:\/\/.*\.agents\.example\.com$/)
+  expect(await ingress()).not.toBeNull()
+
+  const deployment = { ...before.claim.deployment, addressName: 'support-bot' }
+  const named = before.takenOver(runtime, '2', { deployment })
+  named.ensure()
+  await expect.poll(() => runtime.url!(named.id)).toBe('https://support-bot.apps.example.com')
+  await expect.poll(ingress).toBeNull()
+  expect(await policy(named, named.names.server)).not.toBeNull()
+  expect(await named.uids()).toEqual(pods)
+})
+
 test('switching network policies off deletes the existing ones', async () => {
   const tenant = await serving(site)
   const without = await site.another({ render: { ...options, networkPolicies: 'none' } })

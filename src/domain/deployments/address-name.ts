@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { released, setAddressName } from '../repositories/deployment.ts'
 import { lockById } from '../repositories/locks.ts'
-import { type Core, transaction } from '../transaction/context.ts'
+import { type Core, type ReadCore, transaction } from '../transaction/context.ts'
 
 /** Another deployment has the name. */
 export class AddressNameTaken extends Error {}
@@ -20,6 +20,31 @@ export function addressNameOf(name: string, isTaken: boolean): string {
     .slice(0, MAX_LENGTH)
     .replace(/^-+|-+$/g, '')
   return [plain || 'agent', ...(isTaken || !plain ? [randomBytes(4).toString('hex')] : [])].join('-')
+}
+
+/**
+ * Deployments from before names that a door can serve: those of the process runtime, and those of the door's cluster unless their
+ * `custom_url` leads past the door. `id`: only this one.
+ */
+export async function findUnnamed(core: ReadCore, id: string | null) {
+  const { runtime, clusterDoor } = core.settings
+  const ofServer = runtime === 'kubernetes' ? [{ listenerId: null }] : []
+  const leadsToDoor = [
+    { source: { not: 'external_container' as const } },
+    { customUrl: null },
+    ...(clusterDoor?.customUrls ? [{ customHost: { not: null } }] : []),
+  ]
+  const inCluster = clusterDoor && [{ listenerId: { in: [...clusterDoor.listeners] } }, ...ofServer]
+  return core.db.deployment.findMany({
+    where: {
+      ...{ deletedAt: null, addressName: null, ...(id === null ? {} : { id }) },
+      OR: [
+        ...(runtime === 'kubernetes' ? [] : [{ listenerId: null }]),
+        ...(inCluster ? [{ AND: [{ OR: inCluster }, { OR: leadsToDoor }] }] : []),
+      ],
+    },
+    select: { id: true, name: true, listenerId: true },
+  })
 }
 
 /**

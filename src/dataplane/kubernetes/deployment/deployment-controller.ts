@@ -206,6 +206,13 @@ export class DeploymentController {
     }
   }
 
+  /** The address of the active revision, once its objects are applied: settings or a new name may have changed it. */
+  get url(): string | undefined {
+    const { active } = this.#revisions
+    if (!active || this.#stepping || !this.#reconciler.synced) return undefined
+    return urlOf(this.#deployment, customUrlOf(active.run), this.#context.render)
+  }
+
   /** True once all pods were of the restart. */
   #isRestarted(): boolean {
     if (!this.#restart) return false
