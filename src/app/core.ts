@@ -186,6 +186,7 @@ function settingsOf(config: Config): DomainSettings {
   return {
     deploymentModes: config.DEPLOYMENT_MODES,
     runtime: config.RUNTIME,
+    idleMinutes: config.RUNTIME === 'kubernetes' ? null : config.APP_IDLE_MINUTES,
     podClasses: config.RUNTIME === 'kubernetes' ? Object.keys(config.POD_CLASSES).sort() : [],
     agentHosts: config.APPS_URL ? agentHostsOf(config.APPS_URL) : null,
     clusterDoor: config.DOOR_TOKEN

@@ -48,6 +48,25 @@ overBoth(app, (api) => {
     expect(await get(id)).toMatchObject({ last_change: { what: 'REDEPLOYED', changed: [], revision_id: first } })
   })
 
+  test('idle_minutes are 1 to 10,080, and 0 in a change returns to the default', async () => {
+    const { id } = await git({ idle_minutes: 30 })
+    expect(await get(id)).toMatchObject({ idle_minutes: 30 })
+    for (const unchanged of [undefined, null, 30])
+      expect(await update(id, { idle_minutes: unchanged })).toMatchObject({
+        idle_minutes: 30,
+        last_change: { what: 'CREATED' },
+      })
+    expect(await update(id, { idle_minutes: 10_080 })).toMatchObject({ idle_minutes: 10_080 })
+    expect(await update(id, { idle_minutes: 0 })).toMatchObject({
+      idle_minutes: null,
+      last_change: { what: 'UPDATED' },
+    })
+    for (const wrong of [-1, 1.5, 10_081])
+      expect((await api.call('updateDeployment', { deployment_id: id, idle_minutes: wrong })).ok).toBe(false)
+    const created = await api.call('createDeployment', { ...bodyOf('gitprovider'), idle_minutes: 0 })
+    expect(created.ok).toBe(false)
+  })
+
   describe('a change creates a revision or not:', () => {
     const revision = (members: object) => ({ source_revision_config: members })
     const config = (members: object) => ({ source_config: members })

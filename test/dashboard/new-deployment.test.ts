@@ -45,6 +45,14 @@ test('for an image, its address and resources are sent', () => {
   })
 })
 
+test('the idle minutes are sent for an agent that sleeps', () => {
+  const sent = (more: Partial<Draft>) => toCreateInput(image({ idleMinutes: 30, ...more })).idleMinutes
+  expect(sent({ resources: { minScale: 0 } })).toBe(30)
+  expect(sent({ resources: { minScale: 0 }, idleMinutes: '' })).toBeUndefined()
+  expect(sent({ resources: { minScale: '' } })).toBeUndefined()
+  expect(sent({ resources: { minScale: 0 }, listenerId: 'l' })).toBeUndefined()
+})
+
 test('the terminal and GraphQL examples have everything, except for values of secrets', () => {
   const draft = image({
     name: "it's mine",

@@ -1,6 +1,7 @@
 /** The rules of a deployment's settings page: staged edits, concurrent changes, the request and its effect. */
 import { expect, test } from 'vitest'
 import type { z } from 'zod'
+import { boundsText } from '../../src/dashboard/components/labels.ts'
 import {
   dropEdit,
   dropSaved,
@@ -11,7 +12,6 @@ import {
   setEdit,
 } from '../../src/dashboard/pages/settings/edits.ts'
 import {
-  boundsText,
   CLUSTER_FIELDS,
   findField,
   fullLabel,
@@ -117,6 +117,14 @@ test('an edited resource is sent with the others; emptied ones are left out', ()
   expect(update).toEqual({ sourceConfig: { resourceSpec: { labels: { team: 'a' }, memoryMb: 512 } } })
 })
 
+test('an emptied field returns to its default, where an absent one would keep its value', () => {
+  const edits = edit(
+    { idleMinutes: '', buildCommand: '' },
+    stored({ idleMinutes: 30, sourceConfig: { buildCommand: 'make' } }),
+  )
+  expect(buildSaveRequest(stored(), edits).update).toEqual({ idleMinutes: 0, sourceConfig: { buildCommand: '' } })
+})
+
 test('the page knows beforehand whether a save builds, deploys or does neither', () => {
   const of = (changes: Record<string, Input>, source = 'gitprovider', secret = false) => {
     const on = stored({ source })
@@ -155,7 +163,11 @@ test('values are shown in words', () => {
   expect(formatInput(field('cpu'), '')).toBe('no request')
   expect(formatInput(field('tags'), [{ key: 'team', value: 'a' }])).toBe('team: a')
   expect(formatInput(field('buildOnPush'), true)).toBe('on')
-  expect(boundsText(field('cpu'))).toBe('0.1 to 8 cores')
+  const named = ['cpu', 'dbCpu', 'idleMinutes', 'memoryMb', 'installCommand', 'buildOnPush'].map(field)
+  expect(named.map(boundsText)).toEqual([
+    ...['0.1 to 8 cores', 'cores', '1 to 10,080', '0 or more', 'At most 4,096 characters'],
+    null,
+  ])
 })
 
 test('input is checked before it is sent', () => {

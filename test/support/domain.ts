@@ -41,6 +41,7 @@ export const SETTINGS: DomainSettings = {
   podClasses: [],
   agentHosts: null,
   clusterDoor: null,
+  idleMinutes: 15,
   deadlineMinutes: { PROVISION: 10, BUILD: 30, DEPLOY: 10, TEARDOWN: 10 },
   builderWaitMinutes: 60,
   uploadsPerDeployment: 20,

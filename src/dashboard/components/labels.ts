@@ -1,5 +1,6 @@
 /** Labels and colours of states, steps and sources, the same on every page. */
 import type { graphql } from '../api/graphql.ts'
+import type { InputField } from './input-fields.ts'
 import type { ReasonCode } from './reason-help.ts'
 
 type RevisionStatus = ReturnType<typeof graphql.scalar<'RevisionStatus'>>
@@ -118,4 +119,15 @@ export function fieldLabel(field: string): string {
   const words = field.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).split(' ')
   const text = words.map((word) => WORDS[word] ?? word).join(' ')
   return FIELD_LABELS[field] ?? text[0]!.toUpperCase() + text.slice(1)
+}
+
+/** From here on, a bound is that of a database column. */
+const NO_BOUND = 1_000_000
+
+/** The bounds of a field for display; null: none. */
+export function boundsText({ type, min, max, maxLength }: InputField): string | null {
+  const range = max! < NO_BOUND && `${min} to ${max!.toLocaleString('en')}`
+  if (type === 'Float') return range ? `${range} cores` : 'cores'
+  if (type === 'Int') return range || `${min} or more`
+  return maxLength ? `At most ${maxLength.toLocaleString('en')} characters` : null
 }

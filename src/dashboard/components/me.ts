@@ -1,5 +1,6 @@
 /** The signed-in user. Pages hide actions that the user's role does not allow. */
 import { createContext, useContext } from 'react'
+import { useQuery } from 'urql'
 import { graphql, type ResultOf } from '../api/graphql.ts'
 import { actorFragment } from './actor-name.tsx'
 
@@ -35,6 +36,7 @@ export const meQuery = graphql(
       }
     }
     server {
+      idleMinutes
       overload {
         message
       }
@@ -55,4 +57,10 @@ export const useMe = (): Me | null => useContext(MeContext)
 export function useHasRole(least: (typeof RANKS)[number]): boolean {
   const me = useMe()
   return me !== null && RANKS.indexOf(me.role as 'viewer') >= RANKS.indexOf(least)
+}
+
+/** The default of `idleMinutes` of a deployment with this listener. Null: its agents never sleep. */
+export function useDefaultIdleMinutes(listenerId: string | null): number | null {
+  const [{ data }] = useQuery({ query: meQuery })
+  return listenerId ? null : (data?.server.idleMinutes ?? null)
 }

@@ -225,7 +225,7 @@ export const idleViolations = (
   settings: DomainSettings,
 ): Violation[] =>
   violationUnless(
-    idleMinutes == null || !isInCluster(listenerId, settings),
+    !idleMinutes || !isInCluster(listenerId, settings),
     'idle_minutes',
     'Agents on Kubernetes do not sleep by this setting; docs/kubernetes.md says how they can.',
   )

@@ -106,7 +106,7 @@ async function merge(
 
   const changes: Edit = {
     ...(body.access == null ? {} : { access: body.access }),
-    ...(body.idle_minutes == null ? {} : { idleMinutes: body.idle_minutes }),
+    ...(body.idle_minutes == null ? {} : { idleMinutes: body.idle_minutes || null }),
     ...(config?.build_on_push == null ? {} : { buildOnPush: config.build_on_push }),
     ...(config?.custom_url == null ? {} : { customUrl: config.custom_url }),
     ...(config?.resource_spec == null ? {} : { resourceSpec: config.resource_spec as Prisma.JsonObject }),

@@ -60,6 +60,8 @@ export interface DomainSettings {
   deploymentModes: readonly ('cloud' | 'self_hosted')[]
   /** runtime of deployments without a listener */
   runtime: 'process' | 'kubernetes' | 'none'
+  /** default of idle_minutes of deployments without a listener; null: their agents never sleep */
+  idleMinutes: number | null
   /** allowed pod classes of deployments without a listener */
   podClasses: readonly string[]
   /** the door of a cluster: the listeners whose deployments it serves, and whether custom URLs lead to it; null: there is none */

@@ -101,9 +101,9 @@ const access = optional(z.enum(DeploymentAccess).meta({ typeName: 'DeploymentAcc
 const ACCESS_DESCRIPTION =
   'The callers that the agent gets requests of: `workspace` (credentials of its workspace), `organization` (of any workspace of its organization) or `public` (everyone). A change makes no revision and takes effect within 5 seconds.'
 
-const idleMinutes = optional(z.int().min(1).max(10_080)).describe(
-  'An agent with `min_scale` 0 sleeps after this time without a request, and the next request starts it. Default: `APP_IDLE_MINUTES` of the server. A change makes no revision. Not on Kubernetes.',
-)
+const MAX_IDLE_MINUTES = 10_080
+const IDLE_DESCRIPTION =
+  'An agent with `min_scale` 0 sleeps after this time without a request, and the next request starts it. Default: `APP_IDLE_MINUTES` of the server. A change makes no revision. Not on Kubernetes.'
 
 export const createBody = z
   .object({
@@ -116,7 +116,7 @@ export const createBody = z
     access: access.describe(
       `${ACCESS_DESCRIPTION} Default: \`workspace\`; on Kubernetes without a door \`public\`, the only choice there.`,
     ),
-    idle_minutes: idleMinutes,
+    idle_minutes: optional(z.int().min(1).max(MAX_IDLE_MINUTES)).describe(IDLE_DESCRIPTION),
   })
   .meta({ id: 'DeploymentCreate' })
 
@@ -130,7 +130,7 @@ export const updateBody = z
     secrets: optional(z.array(secret).max(1000)),
     secret_references: optional(z.array(secretReference).max(1000)),
     access: access.describe(`${ACCESS_DESCRIPTION} On Kubernetes without a door it must be \`public\`.`),
-    idle_minutes: idleMinutes,
+    idle_minutes: optional(z.int().min(0).max(MAX_IDLE_MINUTES)).describe(`${IDLE_DESCRIPTION} 0: the default.`),
   })
   .meta({ id: 'DeploymentUpdate' })
 export type UpdateBody = z.output<typeof updateBody>

@@ -24,6 +24,12 @@ export const Server = builder.objectRef<RequestContext>('Server').implement({
   description: 'The server that answers this request. Several servers may share the database.',
   fields: (t) => ({
     version: t.string({ description: 'The version of its program.', resolve: () => VERSION }),
+    idleMinutes: t.int({
+      nullable: true,
+      description:
+        'The default of `idleMinutes` of deployments without a listener. Null: their agents run on Kubernetes and never sleep.',
+      resolve: ({ settings }) => settings.idleMinutes,
+    }),
     overload: t.field({
       type: Overload,
       nullable: true,

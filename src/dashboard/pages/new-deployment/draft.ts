@@ -18,6 +18,8 @@ export const EMPTY_DRAFT = {
   customUrl: '',
   /** The most common ones; the settings page has all of them. Empty: the server's default. */
   resources: { minScale: '', maxScale: '', cpu: '', memoryMb: '' } as Record<string, string | number>,
+  /** empty: the server's default; sent only for an agent that sleeps */
+  idleMinutes: '' as string | number,
   integrationId: '',
   repoUrl: '',
   repoRef: '',
@@ -40,6 +42,10 @@ export const suggestName = (text: string): string =>
     .replace(/\.(git|tgz|tar\.gz)$/, '')
 
 const SOURCES = { image: 'external_container', git: 'gitprovider', upload: 'internal_source' } as const
+
+/** Whether the agent stops without requests, where agents can sleep. */
+export const sleeps = ({ from, listenerId, resources: { minScale } }: Draft): boolean =>
+  minScale !== '' && Number(minScale) === 0 && (from !== 'image' || !listenerId)
 
 /** Input of the mutation, without empty fields. The REST body is the same in snake_case. */
 export function toCreateInput(draft: Draft): Input {
@@ -70,7 +76,8 @@ export function toCreateInput(draft: Draft): Input {
     ...(builds && { graphConfigPath: draft.graphConfigPath }),
   }
   const secrets = draft.secrets.filter(({ name, value }) => name !== '' || value !== '')
-  return { name, source: SOURCES[from], sourceConfig, sourceRevisionConfig, secrets }
+  const idle = sleeps(draft) && draft.idleMinutes !== '' && { idleMinutes: Number(draft.idleMinutes) }
+  return { name, source: SOURCES[from], sourceConfig, sourceRevisionConfig, secrets, ...idle }
 }
 
 /** The form field of a violation, by its path in the input; '': not in the form. */

@@ -14,7 +14,10 @@ import {
 import '@mantine/core/styles/NumberInput.css'
 import { IconPlus, IconTrash } from '@tabler/icons-react'
 import type { Fields } from '../../components/dialog-form.tsx'
-import type { Draft } from './draft.ts'
+import { INPUT_FIELDS } from '../../components/input-fields.ts'
+import { boundsText } from '../../components/labels.ts'
+import { useDefaultIdleMinutes } from '../../components/me.ts'
+import { type Draft, sleeps } from './draft.ts'
 
 /** The props of each part of the form. */
 export interface PartProps {
@@ -99,14 +102,20 @@ export function SecretsFields({ form }: PartProps) {
   )
 }
 
+const { ResourceSpecInput: SPEC, CreateDeploymentInput: INPUT } = INPUT_FIELDS
 const RESOURCES = {
   minScale: ['Min replicas', 'default: 1'],
   maxScale: ['Max replicas', 'default: 1'],
-  cpu: ['CPU', '0.1 to 8 cores'],
+  cpu: ['CPU', boundsText(SPEC!.cpu!)],
   memoryMb: ['Memory (MB)', 'per replica'],
 }
+/** The label comes first, so that the inputs of a row stand side by side. */
+const ORDER: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input', 'description', 'error']
 
 export function MoreFields({ form }: PartProps) {
+  const { from, listenerId } = form.values
+  const defaultIdleMinutes = useDefaultIdleMinutes(from === 'image' ? listenerId : null)
+  const minutes = form.values.idleMinutes || defaultIdleMinutes
   return (
     <Stack gap="xs" component="fieldset" bd="none" p={0} m={0}>
       <Text component="legend" size="sm" fw={500}>
@@ -120,8 +129,10 @@ export function MoreFields({ form }: PartProps) {
           <NumberInput
             key={name}
             label={label}
-            description={description}
-            inputWrapperOrder={['label', 'input', 'description', 'error']}
+            description={
+              name === 'minScale' && defaultIdleMinutes !== null ? `${description} · 0: sleeps when idle` : description
+            }
+            inputWrapperOrder={ORDER}
             {...form.getInputProps(`resources.${name}`)}
             allowDecimal={name === 'cpu'}
             decimalScale={1}
@@ -130,12 +141,22 @@ export function MoreFields({ form }: PartProps) {
           />
         ))}
       </SimpleGrid>
+      {sleeps(form.values) && defaultIdleMinutes !== null && (
+        <NumberInput
+          label="Minutes without requests"
+          description={`The agent stops after ${minutes} minutes without requests. The next request waits while it starts. ${boundsText(INPUT!.idleMinutes!)}, default: ${defaultIdleMinutes}.`}
+          inputWrapperOrder={ORDER}
+          {...form.getInputProps('idleMinutes')}
+          allowDecimal={false}
+          allowNegative={false}
+        />
+      )}
       {form.errors.resources && (
         <Text size="xs" c="red" role="alert">
           {form.errors.resources}
         </Text>
       )}
-      {form.values.from === 'image' && (
+      {from === 'image' && (
         <Field
           label="URL"
           description="The http(s) URL of the deployment, if you route traffic to it yourself."

@@ -107,7 +107,13 @@ function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
   )
 }
 
-const ALL = ['name', 'secrets', 'resources', ...Object.keys(EMPTY_DRAFT.resources).map((name) => `resources.${name}`)]
+const ALL = [
+  'name',
+  'secrets',
+  'idleMinutes',
+  'resources',
+  ...Object.keys(EMPTY_DRAFT.resources).map((name) => `resources.${name}`),
+]
 const BUILT = ['graphConfigPath', 'installCommand', 'buildCommand']
 /** The fields that show their own errors. */
 const FIELDS_OF: Record<SourceKind, readonly string[]> = {

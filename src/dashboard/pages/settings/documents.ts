@@ -11,6 +11,7 @@ const settingsFragment = graphql(
       name
       source
       access
+      idleMinutes
       version
       status
       imageVersion

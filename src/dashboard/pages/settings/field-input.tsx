@@ -1,7 +1,8 @@
 /** The input of one field, with its bounds, default, error and edit state below it. */
 import { JsonInput, NumberInput, Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
+import { boundsText } from '../../components/labels.ts'
 import { EditState } from './edit-state.tsx'
-import { boundsText, type Field } from './fields.ts'
+import type { Field } from './fields.ts'
 import type { Input } from './inputs.ts'
 import { UploadField } from './upload-field.tsx'
 import { useEditor } from './use-editor.ts'

@@ -9,7 +9,7 @@ import { fieldLabel } from '../../components/labels.ts'
 export type Effect = 'builds' | 'deploys' | 'nextBuild' | 'immediate' | 'none'
 type Kind = 'text' | 'switch' | 'integer' | 'cores' | 'pairs' | 'names' | 'json' | 'rows' | 'upload'
 
-export interface Field extends Omit<InputField, 'type'> {
+export interface Field extends InputField {
   /** in the form */
   name: string
   /** in `UpdateDeploymentInput` */
@@ -17,6 +17,8 @@ export interface Field extends Omit<InputField, 'type'> {
   label: string
   kind: Kind
   effect: Effect
+  /** sent for an empty field to remove the stored value; absent: the value can't be removed, or is part of a whole */
+  empty?: '' | 0
   help?: string
   /** shown for an empty field */
   defaultText?: string
@@ -32,12 +34,12 @@ const KINDS: Record<string, Kind> = {
 }
 
 function fieldsOf(parent: string, input: string, effect: Effect): Field[] {
-  return Object.entries(INPUT_FIELDS[input]!).map(([name, { type, ...bounds }]) => ({
-    ...bounds,
+  return Object.entries(INPUT_FIELDS[input]!).map(([name, field]) => ({
+    ...field,
     name,
     path: `${parent}.${name}`,
     label: fieldLabel(name),
-    kind: KINDS[type] ?? (type.startsWith('[') ? 'json' : 'text'),
+    kind: KINDS[field.type] ?? (field.type.startsWith('[') ? 'json' : 'text'),
     effect,
   }))
 }
@@ -86,12 +88,14 @@ export const SOURCE_FIELDS: readonly Field[] = withTexts(
     // the server takes commands for images too, without effect
     installCommand: {
       effect: 'nextBuild',
+      empty: '',
       sources: BUILT,
       help: 'Runs in the repository root. JavaScript only.',
       defaultText: 'detected from the lock file',
     },
     buildCommand: {
       effect: 'nextBuild',
+      empty: '',
       sources: BUILT,
       help: 'Runs in the folder of the configuration file. JavaScript only.',
       defaultText: 'none',
@@ -178,21 +182,40 @@ export const CLUSTER_FIELDS: readonly Field[] = withTexts(
   },
 )
 
+/** 0 is the server's default, so the form takes the bounds of a new deployment. */
+export const IDLE_MINUTES: Field = {
+  ...INPUT_FIELDS.CreateDeploymentInput!.idleMinutes!,
+  name: 'idleMinutes',
+  path: 'idleMinutes',
+  label: 'Minutes without requests',
+  kind: 'integer',
+  effect: 'immediate',
+  empty: 0,
+  defaultText: 'the server’s default',
+}
 const REFERENCES: Field = {
-  ...INPUT_FIELDS.UpdateDeploymentInput!.secretReferences,
+  ...INPUT_FIELDS.UpdateDeploymentInput!.secretReferences!,
   name: 'secretReferences',
   path: 'secretReferences',
   label: 'Secret references',
   kind: 'rows',
   effect: 'immediate',
 }
-const TAGS: Field = { name: 'tags', path: 'tags', label: 'Tags', kind: 'rows', effect: 'none' }
+const TAGS: Field = {
+  type: '[DeploymentTagInput!]!',
+  name: 'tags',
+  path: 'tags',
+  label: 'Tags',
+  kind: 'rows',
+  effect: 'none',
+}
 
 export const FIELDS: readonly Field[] = [
   ...SOURCE_FIELDS,
   ...RESOURCE_GROUPS.flatMap(({ fields }) => fields),
   ...CLUSTER_FIELDS,
   ...UNUSED_FIELDS,
+  IDLE_MINUTES,
   REFERENCES,
   TAGS,
 ]
@@ -208,13 +231,6 @@ const EVENT_FIELD_LABELS: Record<string, string> = { resourceSpec: 'resources', 
 export function fullLabel({ name, label }: Field): string {
   const group = RESOURCE_GROUPS.find(({ fields }) => fields.some((field) => field.name === name))
   return group ? `${group.title}: ${label}` : label
-}
-
-/** Bounds for display; null: none. */
-export function boundsText({ kind, min, max, maxLength }: Field): string | null {
-  if (kind === 'cores') return max! > 1_000 ? 'cores' : `${min} to ${max} cores`
-  if (kind === 'integer') return `${min} or more`
-  return maxLength ? `At most ${maxLength.toLocaleString('en')} characters` : null
 }
 
 export const appliesTo = ({ sources }: Field, source: string): boolean => !sources || sources.includes(source)

@@ -65,9 +65,9 @@ export function parseInput({ kind, min, max, maxLength }: Field, input: Input): 
 
 /** Why the input can't be sent. */
 export function inputError(field: Field, input: Input, stored: Input): string | undefined {
-  const { kind, path, effect } = field
-  // resources are sent as a whole, and an empty command means none
-  const mustStay = kind === 'text' && !path.startsWith(SPEC_PATH) && effect !== 'nextBuild'
+  const { kind, path, empty } = field
+  // resources are sent as a whole
+  const mustStay = kind === 'text' && !path.startsWith(SPEC_PATH) && empty === undefined
   if (mustStay && input === '' && stored !== '') return 'This can’t be empty.'
   return parseInput(field, input).error
 }

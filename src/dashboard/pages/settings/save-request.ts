@@ -34,8 +34,7 @@ const editedFields = (edits: Edits): [Field, Value][] =>
 
 function sentValue(field: Field, input: Input): Value {
   const { value = null } = parseInput(field, input)
-  // an empty text removes a command
-  return value ?? (field.effect === 'nextBuild' ? '' : null)
+  return value ?? field.empty ?? null
 }
 
 export function buildSaveRequest(settings: StoredSettings, edits: Edits): SaveRequest {

@@ -35,16 +35,18 @@ const SECTIONS = [
   ['secrets', 'Secrets'],
   ['references', 'References'],
   ['resources', 'Resources'],
+  ['sleep', 'Sleep'],
   ['access', 'Access'],
   ['tags', 'Tags'],
   ['general', 'General'],
 ] as const
 
-export function SectionNav({ references }: { references: boolean }) {
+/** `hidden`: ids of sections that the deployment lacks. */
+export function SectionNav({ hidden }: { hidden: readonly (string | false)[] }) {
   // Buttons, not links: a link with a #hash is a navigation, and the leave guard would ask.
   return (
     <Group component="nav" aria-label="On this page" gap={4} ml={-8}>
-      {SECTIONS.filter(([id]) => id !== 'references' || references).map(([id, label]) => (
+      {SECTIONS.filter(([id]) => !hidden.includes(id)).map(([id, label]) => (
         <Button
           key={id}
           size="compact-sm"

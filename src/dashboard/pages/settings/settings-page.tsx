@@ -6,6 +6,7 @@ import { useBlocker, useParams } from '@tanstack/react-router'
 import { useQuery, useSubscription } from 'urql'
 import { ActorName } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
+import { useDefaultIdleMinutes } from '../../components/me.ts'
 import { NotFound, Page, QueryView } from '../../components/page.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { AccessSection } from './access-section.tsx'
@@ -16,6 +17,7 @@ import { ReferencesSection, TagsSection } from './rows-section.tsx'
 import { SaveBar } from './save-bar.tsx'
 import { SecretsSection } from './secrets-section.tsx'
 import { SectionNav } from './section.tsx'
+import { SleepSection } from './sleep-section.tsx'
 import { GeneralSection, SourceSection } from './source-section.tsx'
 import { EditorContext, useSettingsEditor } from './use-editor.ts'
 
@@ -55,6 +57,8 @@ interface FormProps {
 
 function Form({ settings, canEdit, canReveal, last }: FormProps) {
   const editor = useSettingsEditor(settings, { canEdit, canReveal })
+  const hasReferences = settings.source === 'external_container'
+  const canSleep = useDefaultIdleMinutes(settings.sourceConfig.listenerId) !== null
   return (
     <EditorContext value={editor}>
       <Page
@@ -67,12 +71,13 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
         ) : (
           !canEdit && <Alert color="gray">Read-only. Changing settings requires the deployer role.</Alert>
         )}
-        <SectionNav references={settings.source === 'external_container'} />
+        <SectionNav hidden={[!hasReferences && 'references', !canSleep && 'sleep']} />
         <Stack gap="lg">
           <SourceSection />
           <SecretsSection />
-          {settings.source === 'external_container' && <ReferencesSection />}
+          {hasReferences && <ReferencesSection />}
           <ResourcesSection />
+          <SleepSection />
           <AccessSection />
           <TagsSection />
           <GeneralSection />
