@@ -1,6 +1,6 @@
 // How a page reaches an agent: the address in a new tab, and calls of Try it.
 import type { Page } from 'playwright-core'
-import { beforeAll, inject } from 'vitest'
+import { beforeAll, inject, onTestFinished } from 'vitest'
 import { expect, test } from './page.ts'
 import { rest } from './rest.ts'
 import { sharedServer } from './shared.ts'
@@ -179,3 +179,141 @@ test('a call works when the dashboard is open at another name of this machine, a
   await send(page, { path: '/ok' })
   await answerOf(page).getByText('200 OK').waitFor()
 })
+
+test('a deployment with a custom URL is called by its name, and one with a port says how it gets a name', async ({
+  page,
+}) => {
+  const { sql } = sharedServer()
+  const change = (columns: string) =>
+    sql(`UPDATE deployments SET ${columns}, edit = edit + 1 WHERE id = $1::uuid`, ids[NAME]!)
+  onTestFinished(() => change('custom_url = NULL, address_name = split_part(substr(url, 8), $$.$$, 1)'))
+  await change("custom_url = 'https://bot.example.com'")
+  await openTryIt(page)
+  await page.getByRole('link', { name: 'https://bot.example.com' }).waitFor()
+  await page.getByText(`Calls go to ${address}`).waitFor()
+  await send(page, { path: '/ok' })
+  await answerOf(page).getByText('200 OK').waitFor()
+
+  await change('address_name = NULL')
+  await page.reload()
+  await page.getByText(`pilothouse server addresses name ${ids[NAME]}`).waitFor()
+  expect(await page.getByLabel('Path').count()).toBe(0)
+})
+
+test('a deployment from before access is shown as public until somebody decides', async ({ page }) => {
+  const path = `/v2/deployments/${ids[NAME]}`
+  onTestFinished(() => rest('PATCH', path, { access: 'workspace' }))
+  const forget = () =>
+    sharedServer().sql(
+      "UPDATE deployments SET access = 'public', access_chosen = false, edit = edit + 1 WHERE id = $1::uuid",
+      ids[NAME]!,
+    )
+  const notice = page.getByRole('alert').getByText('Everyone who can reach the address')
+  const row = page.getByRole('row', { name: NAME })
+  await forget()
+  await signIn(page, url, { key: keys.deployer }, `/w/${workspaceId}/deployments?q=${NAME}`)
+  await row.getByText('public', { exact: true }).waitFor()
+  await page.getByRole('link', { name: NAME }).click()
+  await notice.waitFor()
+  await page.getByRole('button', { name: 'Keep it public' }).click()
+  await notice.waitFor({ state: 'detached' })
+  await page.getByText('public: everyone can call it').waitFor()
+  await page.goBack()
+  await row.waitFor()
+  expect(await row.getByText('public', { exact: true }).count()).toBe(0)
+
+  await forget()
+  await page.reload()
+  await page.getByRole('link', { name: NAME }).click()
+  await page.getByRole('button', { name: 'Only this workspace…' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Only this workspace' }).click()
+  await notice.waitFor({ state: 'detached' })
+  expect(await rest('GET', path)).toMatchObject({ access: 'workspace' })
+})
+
+/** What a script of the agent's page gets of the dashboard's site. */
+async function attack(page: Page, dashboard: string) {
+  return page.evaluate(async (dashboard) => {
+    const attempt = async (steps: () => unknown) => {
+      try {
+        return await steps()
+      } catch (error) {
+        return (error as Error).name
+      }
+    }
+    const frame = document.createElement('iframe')
+    frame.src = `${dashboard}/sign-in`
+    const loaded = new Promise((resolve) => frame.addEventListener('load', resolve))
+    document.body.append(frame)
+    await loaded
+    return {
+      cookies: await attempt(() => document.cookie),
+      storage: await attempt(() => localStorage.getItem('pilothouse.session')),
+      frame: await attempt(() => frame.contentWindow!.document.title),
+      api: await attempt(() => fetch(`${dashboard}/v2/sessions`, { credentials: 'include' })),
+      page: await attempt(() => fetch(`${dashboard}/`, { credentials: 'include' })),
+      set: await attempt(() => {
+        for (const more of ['', '; domain=localhost']) {
+          // biome-ignore lint/suspicious/noDocumentCookie: what a script of an agent may try
+          document.cookie = `pilothouse_theirs=1; path=/${more}`
+        }
+        localStorage.setItem('pilothouse.theirs', '1')
+        return 'done'
+      }),
+    }
+  }, dashboard)
+}
+
+for (const form of ['host', 'path'])
+  test(`a page of an agent by ${form} reaches nothing of the dashboard, and is never in a frame of it`, async ({
+    open,
+  }) => {
+    // the names of the machine that are nearest to the agent's
+    const origin = form === 'host' ? url.replace('127.0.0.1', 'localhost') : url
+    const { hostname, port } = new URL(address)
+    const theirs = form === 'host' ? `${address}/` : `http://127.0.0.1:${port}/~${hostname.split('.')[0]}/`
+    const { page, guards } = await open({ origin, axe: false })
+    guards.allow(/^(console|policy|another origin): /)
+    await signIn(page, origin, { key: keys.viewer }, `/w/${workspaceId}/deployments/${ids[NAME]}`)
+    await page.getByRole('heading', { name: NAME, exact: true }).waitFor()
+    const context = page.context()
+    const before = await context.cookies(origin)
+    expect(before.map(({ name, httpOnly }) => [/^pilothouse_/.test(name), httpOnly])).toEqual([[true, true]])
+
+    const framed = await page.evaluate(async (src) => {
+      const frame = document.createElement('iframe')
+      const forbidden = new Promise((resolve) =>
+        document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => resolve(effectiveDirective)),
+      )
+      frame.src = src
+      document.body.append(frame)
+      return forbidden
+    }, theirs)
+    expect(framed).toBe('frame-src')
+
+    const tab = await context.newPage()
+    await tab.setExtraHTTPHeaders({ 'x-api-key': keys.viewer })
+    await tab.goto(theirs)
+    await tab.getByText('"url":"/"').waitFor()
+    expect(await attack(tab, origin)).toEqual({
+      cookies: form === 'host' ? '' : 'SecurityError',
+      storage: form === 'host' ? null : 'SecurityError',
+      frame: 'SecurityError',
+      api: 'TypeError',
+      page: 'TypeError',
+      set: form === 'host' ? 'done' : 'SecurityError',
+    })
+    const [frame] = tab.mainFrame().childFrames()
+    expect(await frame!.content()).not.toContain('Pilothouse')
+    expect(await context.cookies(origin)).toEqual(before)
+    expect(await page.evaluate(() => localStorage.getItem('pilothouse.theirs'))).toBeNull()
+
+    // the path's sandbox has no new tabs; a host's new tab is in another group of tabs
+    const openDashboard = () => tab.evaluate((to) => window.open(`${to}/sign-in`) === null, origin)
+    if (form === 'path') return expect(await openDashboard()).toBe(true)
+    const opened = context.waitForEvent('page')
+    await openDashboard()
+    const dashboard = await opened
+    await dashboard.waitForLoadState()
+    expect(await dashboard.evaluate(() => window.opener)).toBeNull()
+  })

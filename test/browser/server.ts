@@ -1,5 +1,7 @@
 /** A server as `npm start` starts it, with a separate folder, Postgres and worker, and its output. */
 import path from 'node:path'
+import pg from 'pg'
+import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { freePort } from '../support/free-port.ts'
 import { cli, startServer, temporaryFolder } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
@@ -17,6 +19,8 @@ export interface OwnServer {
   rest(method: string, target: string, body?: object, key?: string): Promise<any>
   /** Runs the command line on this server's machine and returns its output. Throws if it fails. */
   cli(...args: string[]): Promise<string>
+  /** Changes its database, to what no request can make. */
+  sql(text: string, ...values: string[]): Promise<void>
   /** Creates an API key whose owner is its name. `options`: more options of `keys create`. */
   newKey(role: string, name: string, ...options: string[]): Promise<string>
   /** A repository of the fixtures' small agent, or of another one, which this server serves. */
@@ -81,6 +85,14 @@ export async function ownServer(
       return text ? JSON.parse(text) : null
     },
     cli: told,
+    async sql(text, ...values) {
+      const postgres = await startEmbedded({ dataDir: folder.path })
+      const client = new pg.Client({ connectionString: postgres.url })
+      await client.connect()
+      await client.query(text, values)
+      await client.end()
+      await postgres.stop()
+    },
     newKey: (role, name, ...options) =>
       told('server', 'keys', 'create', '--role', role, '--name', name, '--owner', name, ...options),
     async repository(name, agent) {

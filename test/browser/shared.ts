@@ -13,6 +13,7 @@ import type { OwnServer } from './server.ts'
 /** The commands of a test. Their arguments are JSON. */
 interface Commands {
   cli(...args: string[]): Promise<string>
+  sql(...args: Parameters<OwnServer['sql']>): Promise<void>
   /** Returns its address. */
   repository(...args: Parameters<OwnServer['repository']>): Promise<string>
   push(name: string, greeting: string): Promise<string>
@@ -25,6 +26,7 @@ export async function openControl(server: OwnServer): Promise<{ url: string; clo
   const repositories = new Map<string, AgentRepository>()
   const commands: Commands = {
     cli: server.cli,
+    sql: server.sql,
     async repository(name, agent) {
       const repository = await server.repository(name, agent)
       repositories.set(name, repository)
@@ -58,7 +60,7 @@ export async function openControl(server: OwnServer): Promise<{ url: string; clo
 }
 
 /** For tests: a test that kills the server must start it again. */
-export function sharedServer(): Pick<OwnServer, 'cli' | 'kill' | 'start'> & {
+export function sharedServer(): Pick<OwnServer, 'cli' | 'sql' | 'kill' | 'start'> & {
   repository(...args: Parameters<OwnServer['repository']>): Promise<Pick<AgentRepository, 'url' | 'push'>>
 } {
   async function ask<Name extends keyof Commands>(
@@ -71,6 +73,7 @@ export function sharedServer(): Pick<OwnServer, 'cli' | 'kill' | 'start'> & {
   }
   return {
     cli: (...args) => ask('cli', ...args),
+    sql: (...args) => ask('sql', ...args),
     kill: () => ask('kill'),
     start: () => ask('start'),
     async repository(...args) {

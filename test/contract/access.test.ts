@@ -39,6 +39,20 @@ overBoth(app, (api) => {
       expect(await get(id)).toMatchObject({ access: 'public' })
     })
 
+    test('of such a deployment is decided by a change that names it, also with the stored value', async () => {
+      const { id } = await create({ access: 'public' })
+      await app.core.db.$executeRaw`UPDATE deployments SET access_chosen = DEFAULT WHERE id = ${id}::uuid`
+      const undecided = async () =>
+        (await app.core.db.deployment.findUniqueOrThrow({ where: { id } })).accessChosen === false
+      expect(await undecided()).toBe(true)
+      expect((await update(id, null)).version).toBe(1)
+      const decided = await update(id, 'public')
+      expect(decided).toMatchObject({ version: 2, value: { last_change: { changed: ['access'] } } })
+      expect(await lastEvent(id)).toMatchObject({ changed: ['access'], message: 'Access stays public.' })
+      expect(await undecided()).toBe(false)
+      expect((await update(id, 'public')).version).toBe(2)
+    })
+
     test('changes without a revision, as an edit with an event', async () => {
       const { id } = await create()
       const before = await revisionsOf(id)

@@ -16,9 +16,10 @@ const domain = useDomain()
 /** Columns that no response shows. A new column belongs here and into the triggers, or into neither. */
 const UNSEEN: Record<string, readonly string[]> = {
   // latest_outcome copies the latest revision's status, which changes in the same transaction; edit_version covers
-  // access, idle_minutes and last_change
+  // access, access_chosen, idle_minutes and last_change
   deployments: [
     'access',
+    'access_chosen',
     'idle_minutes',
     // changes with custom_url
     'custom_host',

@@ -84,7 +84,8 @@ test('the Ingress of a custom URL leads to the door, which is in another namespa
     externalName: 'pilothouse-door.control.svc.cluster.local',
     ports: [{ port: 81 }],
   })
-  expect(urlOf(named, customUrlOf(app), how)).toBe('https://bot.example.com')
+  // the custom URL is shown instead of it
+  expect(urlOf(named, customUrlOf(app), how)).toBe('https://support-bot.apps.example.com')
   const plain = renderApplication(named, application(), how, {})
   expect(plain.filter(({ kind, metadata }) => kind === 'Ingress' || metadata.name === service.name)).toEqual([])
 })

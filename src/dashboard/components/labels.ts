@@ -131,3 +131,5 @@ export function boundsText({ type, min, max, maxLength }: InputField): string | 
   if (type === 'Int') return range || `${min} or more`
   return maxLength ? `At most ${maxLength.toLocaleString('en')} characters` : null
 }
+
+export const inMinutes = (count: number): string => (count === 1 ? 'a minute' : `${count.toLocaleString('en')} minutes`)

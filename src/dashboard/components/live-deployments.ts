@@ -27,7 +27,9 @@ export const liveDeploymentFragment = graphql(
         observedAt
       }
       url
+      nameUrl
       access
+      accessUndecided
       imageVersion
       version
       updatedAt

@@ -119,6 +119,7 @@ async function create(
       repoUrl: config.repo_url ?? null,
       deploymentType: git ? (config.deployment_type ?? 'dev') : null,
       access: body.access ?? (door ? 'workspace' : 'public'),
+      accessChosen: true,
       idleMinutes: body.idle_minutes ?? null,
       buildOnPush,
       customUrl: config.custom_url ?? null,

@@ -105,7 +105,7 @@ async function merge(
   await markTarballUsed(tx, tarball)
 
   const changes: Edit = {
-    ...(body.access == null ? {} : { access: body.access }),
+    ...(body.access == null ? {} : { access: body.access, accessChosen: true }),
     ...(body.idle_minutes == null ? {} : { idleMinutes: body.idle_minutes || null }),
     ...(config?.build_on_push == null ? {} : { buildOnPush: config.build_on_push }),
     ...(config?.custom_url == null ? {} : { customUrl: config.custom_url }),
@@ -117,7 +117,8 @@ async function merge(
   const secrets =
     sent == null ? null : replaceSecrets(ctx, tx, deployment.id, set, (stored) => ({ secrets: unmask(sent, stored) }))
   const source = revisionColumns(body.source_revision_config, base)
-  const changed = [...changedFields(base, source), ...changedFields(deployment, changes), ...(secrets?.changed ?? [])]
+  const columns = changedFields(deployment, changes).map((name) => (name === 'access_chosen' ? 'access' : name))
+  const changed = [...changedFields(base, source), ...new Set(columns), ...(secrets?.changed ?? [])]
   if (!revise && changed.length === 0) return null
   const actor = actorOf(ctx.actor)
   const change = { what: 'UPDATED', changed } as const
@@ -127,8 +128,7 @@ async function merge(
     { ...change, actor },
     secrets ? { ...changes, secretSetId: secrets.secretSetId } : changes,
   )
-  const hasNewAccess = changed.includes('access')
-  const message = hasNewAccess ? `Access changed from ${deployment.access} to ${body.access}.` : null
+  const message = changed.includes('access') ? accessMessage(deployment.access, body.access!) : null
   tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, message, deploymentId: deployment.id })
   // these changes make no revision; the holder applies them to the running one
   const holderConcerned = [config?.custom_url, config?.resource_spec, body.secret_references, body.idle_minutes].some(
@@ -138,6 +138,9 @@ async function merge(
   if (config?.resource_spec != null || body.secret_references != null) recordRuntimeConfig(tx, next, revisions)
   return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change }) : null
 }
+
+const accessMessage = (before: string, after: string): string =>
+  before === after ? `Access stays ${after}.` : `Access changed from ${before} to ${after}.`
 
 /** Reads the listener only if a class is given. */
 async function unknownClassViolations(

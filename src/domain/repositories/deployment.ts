@@ -94,6 +94,7 @@ export type Edit = Partial<
   Pick<
     Deployment,
     | 'access'
+    | 'accessChosen'
     | 'idleMinutes'
     | 'buildOnPush'
     | 'customUrl'

@@ -10,7 +10,13 @@ import {
   SERVING_FIELDS,
 } from '../../../domain/deployment-status/serving.ts'
 import { deploymentStatus, STATUS_FIELDS } from '../../../domain/deployment-status/status.ts'
-import { deploymentUrl, URL_DESCRIPTION, URL_FIELDS } from '../../../domain/deployment-status/url.ts'
+import {
+  deploymentUrl,
+  NAME_URL_FIELDS,
+  nameUrl,
+  URL_DESCRIPTION,
+  URL_FIELDS,
+} from '../../../domain/deployment-status/url.ts'
 import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../../domain/deployment-status/why-not-live.ts'
 import { readDeployment, TAGS } from '../../../domain/deployments/read.ts'
 import type { Window } from '../../../domain/paging/paging.ts'
@@ -123,6 +129,15 @@ export const Deployment = builder.prismaObject('Deployment', {
       type: DeploymentAccess,
       description: 'The callers that the agent gets requests of.',
     }),
+    accessUndecided: t.boolean({
+      description:
+        'Whether the agent is public only because the deployment is older than `access`. A change that names `access` decides, also with `public`.',
+      ...derived(
+        { access: true, accessChosen: true },
+        ({ access, accessChosen }: Pick<DeploymentRow, 'access' | 'accessChosen'>) =>
+          access === 'public' && !accessChosen,
+      ),
+    }),
     idleMinutes: t.exposeInt('idleMinutes', {
       nullable: true,
       description:
@@ -164,6 +179,12 @@ export const Deployment = builder.prismaObject('Deployment', {
       nullable: true,
       description: URL_DESCRIPTION,
       ...derived(URL_FIELDS, deploymentUrl),
+    }),
+    nameUrl: t.string({
+      nullable: true,
+      description:
+        'The address with the deployment’s name at the door, which also works next to a custom_url. Null: its address is a port or an Ingress, or nothing was deployed yet.',
+      ...derived(NAME_URL_FIELDS, nameUrl),
     }),
     whyNotLive: t.string({
       nullable: true,

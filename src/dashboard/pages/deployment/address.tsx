@@ -18,11 +18,13 @@ interface AddressProps {
   url: string
 }
 
-export function Address({ deployment: { id, access }, url }: AddressProps) {
+export function Address({ deployment: { id, access, nameUrl }, url }: AddressProps) {
   const [createLink] = useCreateLink()
   const [failure, setFailure] = useState<string | null>(null)
+  // a port without names takes keys only
+  const takesLinks = nameUrl !== null
   const open = async (event: MouseEvent) => {
-    if (access === 'public') return
+    if (access === 'public' || !takesLinks) return
     event.preventDefault()
     // browsers block a tab that opens after an answer
     const tab = window.open('', '_blank')
@@ -51,6 +53,7 @@ export function Address({ deployment: { id, access }, url }: AddressProps) {
         <Copy text={url} what="the URL" />
         <Text span size="xs" c="dimmed">
           {ACCESS_TEXTS[access]}
+          {access !== 'public' && !takesLinks && ', by an API key: browsers can’t open it'}
         </Text>
       </Group>
       {failure && (

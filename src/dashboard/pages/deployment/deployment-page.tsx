@@ -13,6 +13,7 @@ import { NotFound, Page, QueryView } from '../../components/page.tsx'
 import { Reason, ReasonLinks } from '../../components/reason.tsx'
 import { useDeploymentRefresh, useLastValue } from '../../components/refresh.ts'
 import { TimeAgo } from '../../components/time.tsx'
+import { AccessNotice } from './access-notice.tsx'
 import { Actions, type DeploymentDialog } from './actions.tsx'
 import { deploymentQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
 import { Overview } from './overview.tsx'
@@ -109,6 +110,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
           }
         />
       )}
+      {deployment.accessUndecided && status !== 'AWAITING_DELETE' && <AccessNotice deployment={deployment} />}
       <Paper withBorder p="md">
         <Overview deployment={deployment} />
       </Paper>
@@ -160,9 +162,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
           />
         </Suspense>
       )}
-      {deployment.url && status !== 'AWAITING_DELETE' && (
-        <TryItSection deployment={{ id, url: deployment.url, access: deployment.access }} />
-      )}
+      {deployment.url && status !== 'AWAITING_DELETE' && <TryItSection deployment={deployment} />}
       <Stack gap="sm" component="section" aria-labelledby="revisions">
         <Group justify="space-between" gap="xs">
           <Title order={2} size="h5" id="revisions">

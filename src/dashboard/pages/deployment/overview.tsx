@@ -30,7 +30,7 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
           {health && active && (
             <Text size="xs" c="dimmed" component="div">
               {status === 'UNUSED'
-                ? 'The next request starts it. Asleep'
+                ? 'A request wakes it: open its URL, or try it below. Asleep'
                 : `${health.ready} of ${health.desired} ${health.desired === 1 ? 'replica' : 'replicas'}`}
               {health.observedAt && (
                 <>

@@ -2,29 +2,41 @@
 import { Button, Group, Paper, Text, Title } from '@mantine/core'
 import { useLocalStorage } from '@mantine/hooks'
 import { lazy, Suspense } from 'react'
+import { NoName } from '../../components/no-name.tsx'
 import { Loading } from '../../components/page.tsx'
-import type { CalledDeployment } from '../../components/try-it/use-call.ts'
+import type { ShownDeployment } from './documents.ts'
 
 const TryIt = lazy(() => import('../../components/try-it/try-it.tsx'))
 
-export function TryItSection({ deployment }: { deployment: CalledDeployment }) {
+export function TryItSection({ deployment }: { deployment: ShownDeployment }) {
   const [isOpen, setIsOpen] = useLocalStorage({ key: 'try-it', defaultValue: false, getInitialValueInEffect: false })
+  const { id, url, nameUrl, access, status, sourceConfig } = deployment
   return (
     <Paper withBorder p="md" component="section" aria-labelledby="try-it">
       <Group justify="space-between" gap="xs" mb={isOpen ? 'md' : 0}>
         <Title order={2} size="h5" id="try-it">
           Try it{' '}
           <Text span c="dimmed" fw={400} size="sm">
-            call the agent from this browser
+            {status === 'UNUSED' ? 'a call wakes the agent' : 'call the agent from this browser'}
           </Text>
         </Title>
         <Button variant="default" size="xs" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
           {isOpen ? 'Close' : 'Open'}
         </Button>
       </Group>
-      {isOpen && (
+      {isOpen && nameUrl === null && (
+        <NoName deploymentId={id} listenerId={sourceConfig.listenerId}>
+          This page reaches agents by the names in their addresses, and this deployment has none.
+        </NoName>
+      )}
+      {isOpen && nameUrl !== null && (
         <Suspense fallback={<Loading rows={2} />}>
-          <TryIt key={deployment.id} deployment={deployment} />
+          {nameUrl !== url && (
+            <Text size="sm" c="dimmed" mb="sm">
+              Calls go to {nameUrl}, the other address of this agent.
+            </Text>
+          )}
+          <TryIt key={id} deployment={{ id, url: nameUrl, access }} />
         </Suspense>
       )}
     </Paper>

@@ -104,10 +104,15 @@ export const Changed = memo(function Changed({ row: { updatedAt, lastChange } }:
 
 const MAX_TAGS = 2
 
-export const Tags = memo(function Tags({ row: { tags } }: { row: Row }) {
-  if (tags.length === 0) return null
+export const Tags = memo(function Tags({ row: { tags, accessUndecided } }: { row: Row }) {
+  if (tags.length === 0 && !accessUndecided) return null
   return (
     <span className={classes.tags} title={tags.map(({ key, value }) => `${key}: ${value}`).join(', ')}>
+      {accessUndecided && (
+        <span className={classes.tag} data-warns title="Everyone can call it, and nobody has decided that yet.">
+          public
+        </span>
+      )}
       {tags.slice(0, MAX_TAGS).map(({ id, key, value }) => (
         <span key={id} className={classes.tag}>
           {key}: {value}

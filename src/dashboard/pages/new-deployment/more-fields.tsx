@@ -15,7 +15,7 @@ import '@mantine/core/styles/NumberInput.css'
 import { IconPlus, IconTrash } from '@tabler/icons-react'
 import type { Fields } from '../../components/dialog-form.tsx'
 import { INPUT_FIELDS } from '../../components/input-fields.ts'
-import { boundsText } from '../../components/labels.ts'
+import { boundsText, inMinutes } from '../../components/labels.ts'
 import { useDefaultIdleMinutes } from '../../components/me.ts'
 import { type Draft, sleeps } from './draft.ts'
 
@@ -115,7 +115,7 @@ const ORDER: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input'
 export function MoreFields({ form }: PartProps) {
   const { from, listenerId } = form.values
   const defaultIdleMinutes = useDefaultIdleMinutes(from === 'image' ? listenerId : null)
-  const minutes = form.values.idleMinutes || defaultIdleMinutes
+  const minutes = Number(form.values.idleMinutes) || defaultIdleMinutes
   return (
     <Stack gap="xs" component="fieldset" bd="none" p={0} m={0}>
       <Text component="legend" size="sm" fw={500}>
@@ -141,10 +141,10 @@ export function MoreFields({ form }: PartProps) {
           />
         ))}
       </SimpleGrid>
-      {sleeps(form.values) && defaultIdleMinutes !== null && (
+      {sleeps(form.values) && minutes !== null && (
         <NumberInput
           label="Minutes without requests"
-          description={`The agent stops after ${minutes} minutes without requests. The next request waits while it starts. ${boundsText(INPUT!.idleMinutes!)}, default: ${defaultIdleMinutes}.`}
+          description={`The agent stops after ${inMinutes(minutes)} without requests. The next request waits while it starts. ${boundsText(INPUT!.idleMinutes!)}, default: ${defaultIdleMinutes}.`}
           inputWrapperOrder={ORDER}
           {...form.getInputProps('idleMinutes')}
           allowDecimal={false}

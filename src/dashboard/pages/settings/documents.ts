@@ -10,6 +10,8 @@ const settingsFragment = graphql(
       tenantId
       name
       source
+      url
+      nameUrl
       access
       idleMinutes
       version

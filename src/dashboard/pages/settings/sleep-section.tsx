@@ -1,6 +1,8 @@
 /** The section that says when the agent stops for lack of requests. Only where agents can sleep. */
-import { Switch, Text } from '@mantine/core'
+import { Box, Switch, Text } from '@mantine/core'
+import { inMinutes } from '../../components/labels.ts'
 import { useDefaultIdleMinutes } from '../../components/me.ts'
+import { NoName } from '../../components/no-name.tsx'
 import { FieldInput } from './field-input.tsx'
 import { findField, IDLE_MINUTES } from './fields.ts'
 import { Section } from './section.tsx'
@@ -10,8 +12,10 @@ const MIN_SCALE = findField('minScale')!
 
 export function SleepSection() {
   const { settings, canEdit, inputOf, edit } = useEditor()
-  const preset = useDefaultIdleMinutes(settings.sourceConfig.listenerId)
+  const { id, url, nameUrl, sourceConfig } = settings
+  const preset = useDefaultIdleMinutes(sourceConfig.listenerId)
   if (preset === null) return null
+  const minutes = Number(inputOf(IDLE_MINUTES)) || preset
   const sleeps = inputOf(MIN_SCALE) === 0
   return (
     <Section id="sleep" title="Sleep" about="Changes apply immediately, without a new revision.">
@@ -22,15 +26,20 @@ export function SleepSection() {
         disabled={!canEdit}
         onChange={({ currentTarget }) => edit(MIN_SCALE.name, currentTarget.checked ? 0 : '')}
       />
+      {sleeps && url !== null && nameUrl === null && (
+        <NoName deploymentId={id} listenerId={null}>
+          This deployment stays awake until it has a name in its address.
+        </NoName>
+      )}
       <Text size="sm" maw={760}>
         {sleeps
-          ? `The agent stops after ${inputOf(IDLE_MINUTES) || preset} minutes without requests. The next request waits while it starts. Its database and files stay; work without a request, such as a timer, stops too.`
+          ? `The agent stops after ${inMinutes(minutes)} without requests. The next request waits while it starts. Its database and files stay. Work without a request, such as a timer, stops too.`
           : 'The agent runs all the time, with or without requests.'}
       </Text>
       {sleeps && (
-        <div style={{ maxWidth: 260 }}>
+        <Box maw={420}>
           <FieldInput field={{ ...IDLE_MINUTES, defaultText: `${preset}, set by the server` }} />
-        </div>
+        </Box>
       )}
     </Section>
   )

@@ -132,10 +132,9 @@ function customPlace(deployment: DeploymentRef, url: URL, options: RenderOptions
   return { host, path, tls: url.protocol === 'https:' ? { secretName } : null }
 }
 
-/** Address for users: the one at the door, the custom URL (of `customUrlOf`), the one below the ingress domain, else the cluster-internal URL. */
+/** Address by name at the door, else the custom URL (of `customUrlOf`), the one below the ingress domain, or the cluster-internal URL. Users see a custom URL instead. */
 export function urlOf(deployment: DeploymentRef, customUrl: string | null, options: RenderOptions): string {
   const { addressName, deploymentId, namespace } = deployment
-  if (customUrl !== null && options.doorService !== null) return customUrl
   if (addressName !== null && options.appsUrl !== null) return options.appsUrl.replace('{name}', addressName)
   if (customUrl !== null) return customUrl
   const place = addressName === null && routeAddressOf(deployment, null, options)
