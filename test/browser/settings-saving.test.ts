@@ -65,6 +65,33 @@ test('secrets and resources are staged and saved together, after a preview of th
   expect(resources).toMatchObject([{ subject_id: 'TOKEN' }])
 })
 
+test('a deployment sleeps after the minutes that its settings say, and an empty field is the server’s default', async ({
+  page,
+}) => {
+  const { page: address, path } = await make('sleeps')
+  await signIn(page, url, { key }, address)
+  const sleep = page.getByRole('region', { name: 'Sleep' })
+  const save = async () => {
+    await page.getByRole('button', { name: 'Review and save…' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('region', { name: 'Unsaved changes' }).waitFor({ state: 'detached' })
+    const { idle_minutes, source_config } = await rest('GET', path)
+    return [source_config.resource_spec.min_scale, idle_minutes]
+  }
+  await sleep.getByText('runs all the time').waitFor()
+  await sleep.getByRole('switch', { name: 'Sleeps when idle' }).press('Space')
+  await sleep.getByText('stops after 15 minutes without requests').waitFor()
+  await sleep.getByText('1 to 10,080 · default: 15, set by the server').waitFor()
+  const minutes = sleep.getByLabel('Minutes without requests')
+  await minutes.fill('10081')
+  await sleep.getByText('Enter a number from 1 to 10080.').waitFor()
+  await minutes.fill('30')
+  await sleep.getByText('stops after 30 minutes without requests').waitFor()
+  expect(await save()).toEqual([0, 30])
+  await minutes.fill('')
+  expect(await save()).toEqual([0, null])
+})
+
 test('a text is typed key by key: what is no change yet stays in the field', async ({ page }) => {
   const { page: address, path } = await make('typed', { labels: { team: 'a' } })
   await signIn(page, url, { key }, address)
