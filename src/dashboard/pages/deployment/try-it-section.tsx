@@ -10,7 +10,7 @@ const TryIt = lazy(() => import('../../components/try-it/try-it.tsx'))
 
 export function TryItSection({ deployment }: { deployment: ShownDeployment }) {
   const [isOpen, setIsOpen] = useLocalStorage({ key: 'try-it', defaultValue: false, getInitialValueInEffect: false })
-  const { id, url, nameUrl, access, status, sourceConfig } = deployment
+  const { id, url, nameUrl, access, status } = deployment
   return (
     <Paper withBorder p="md" component="section" aria-labelledby="try-it">
       <Group justify="space-between" gap="xs" mb={isOpen ? 'md' : 0}>
@@ -25,7 +25,7 @@ export function TryItSection({ deployment }: { deployment: ShownDeployment }) {
         </Button>
       </Group>
       {isOpen && nameUrl === null && (
-        <NoName deploymentId={id} listenerId={sourceConfig.listenerId}>
+        <NoName deploymentId={id}>
           This page reaches agents by the names in their addresses, and this deployment has none.
         </NoName>
       )}

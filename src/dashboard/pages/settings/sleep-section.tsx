@@ -27,9 +27,7 @@ export function SleepSection() {
         onChange={({ currentTarget }) => edit(MIN_SCALE.name, currentTarget.checked ? 0 : '')}
       />
       {sleeps && url !== null && nameUrl === null && (
-        <NoName deploymentId={id} listenerId={null}>
-          This deployment stays awake until it has a name in its address.
-        </NoName>
+        <NoName deploymentId={id}>This deployment stays awake until it has a name in its address.</NoName>
       )}
       <Text size="sm" maw={760}>
         {sleeps
