@@ -1,4 +1,4 @@
-/** Asks who may call a deployment that is public only because it is older than `access`, until somebody decides. */
+/** Asks who may call a deployment that is public only because it is older than `access`, until a request names it. */
 import { Alert, Button, Group, Text } from '@mantine/core'
 import { IconWorld } from '@tabler/icons-react'
 import { useCommand } from '../../api/use-write.ts'
