@@ -24,6 +24,7 @@ import { packageIndexes, suppliedServer } from '../platform/config/build-setting
 import { type Config, ConfigError, engineEnvironment } from '../platform/config/config.ts'
 import type { Database } from '../platform/postgres/client.ts'
 import { type Listening, listen } from '../platform/postgres/listen.ts'
+import { checkAccessLog } from './access-log.ts'
 import { createAdmission } from './admission.ts'
 import { type Certificate, readAppsCertificate } from './apps-certificate.ts'
 import { boundsOf, createDoorAccess } from './door-access.ts'
@@ -42,6 +43,9 @@ const ORPHAN_CHECK_SECONDS = 60
 
 /** interval in which doors learn of new and revoked keys */
 const DOOR_NEWS_SECONDS = 2
+
+/** interval in which the access log gets a new file after a rotation */
+const ACCESS_LOG_SECONDS = 2
 
 /** interval in which the door gets the certificate of its port */
 const CERTIFICATE_SECONDS = 5
@@ -72,7 +76,7 @@ export interface BackgroundOptions {
 }
 
 export interface Background {
-  /** Requests that the door of this machine counted, by deployment; null: there is none. */
+  /** What the door of this machine counted; null: there is none. */
   requestFigures: ReadAgentFigures
   /** Takes no more work and releases all leases. Agents continue unless `ending` stops them. Takes at most about 8 s. */
   stop(ending: Ending): Promise<void>
@@ -146,6 +150,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   async function startOwnWorker() {
     const controlPlane = withTimeLimits(localControlPlane(own), REPORT_MS)
     const certificate = config.RUNTIME === 'kubernetes' ? null : readAppsCertificate(config, log)
+    if (config.RUNTIME === 'process') await checkAccessLog(config.APPS_ACCESS_LOG)
     const local =
       config.RUNTIME === 'kubernetes'
         ? null
@@ -167,6 +172,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
             agentsWithoutDeployment(own, local),
             newsForDoors(() => local.tellDoor()),
             certificateOfDoor(certificate, local),
+            ...(config.APPS_ACCESS_LOG ? [accessLogOfDoor(local)] : []),
           ]
         : [],
       isOutage,
@@ -214,6 +220,12 @@ const newsForDoors = (round: () => Promise<void>): Job => ({
   name: 'news for doors about who may call',
   intervalSeconds: DOOR_NEWS_SECONDS,
   round,
+})
+
+const accessLogOfDoor = (runtime: ProcessRuntime): Job => ({
+  name: 'access log of the door',
+  intervalSeconds: ACCESS_LOG_SECONDS,
+  round: () => runtime.checkAccessLog(),
 })
 
 /** A new door has no certificate, and the files may change. */

@@ -52,6 +52,7 @@ export function createDoorAccess(core: ReadCore, config: Config, cluster: DoorCl
       secure: isSecure(config),
       trustProxy: config.TRUST_PROXY,
       offlineHours: config.APPS_OFFLINE_HOURS,
+      accessLog: config.APPS_ACCESS_LOG,
       jwt: issuer && audience && jwks ? { issuer, audience, keys: issuerKeys() as never } : null,
     }),
   }

@@ -3,10 +3,17 @@ import fs from 'node:fs'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { registerAgentFigures } from '../api/server/agent-figures.ts'
 import { SERVICE_PORT, serviceHost } from '../dataplane/kubernetes/objects/names.ts'
+import { AccessLog } from '../door/access-log.ts'
 import { type ClusterDoorOptions, startClusterDoor } from '../door/cluster-door.ts'
+import { STDOUT } from '../door/log-file.ts'
 import { startHealthServer } from '../listener/health.ts'
+import { createRecurringFailure } from '../platform/async/recurring-failure.ts'
 import type { DoorSettings } from '../platform/config/door-settings.ts'
 import type { Log } from '../platform/log/log.ts'
+import { checkAccessLog } from './access-log.ts'
+
+/** interval in which problems of the access log are told */
+const REPORT_INTERVAL_MS = 2000
 
 export interface RunningDoor {
   /** port of the health server */
@@ -15,7 +22,7 @@ export interface RunningDoor {
   close(): Promise<void>
 }
 
-/** Throws when the health port or the folder can't be used. `serviceOf`: default: the Services of this cluster. */
+/** Throws when the health port, the folder or the access log can't be used. `serviceOf`: default: the Services of this cluster. */
 export async function startDoor(
   settings: DoorSettings,
   log: Log,
@@ -25,6 +32,7 @@ export async function startDoor(
     port: SERVICE_PORT,
   }),
 ): Promise<RunningDoor> {
+  const accessLog = await openAccessLog(settings.APPS_ACCESS_LOG, log)
   fs.mkdirSync(settings.DATA_DIR, { recursive: true, mode: 0o700 })
   const door = startClusterDoor({
     url: settings.CONTROL_PLANE_URL,
@@ -32,6 +40,7 @@ export async function startDoor(
     folder: settings.DATA_DIR,
     host: settings.DOOR_HOST,
     port: settings.DOOR_PORT,
+    accessLog,
     serviceOf,
     log,
   })
@@ -49,6 +58,17 @@ export async function startDoor(
     async close() {
       await door.close()
       await health.close()
+      accessLog.close()
     },
   }
+}
+
+async function openAccessLog(file: string | undefined, log: Log): Promise<AccessLog> {
+  if (file !== undefined && file !== STDOUT) await checkAccessLog(file)
+  const accessLog = new AccessLog()
+  accessLog.setFile(file ?? null)
+  const failure = createRecurringFailure(log, {}, 'lines of APPS_ACCESS_LOG wait, because they can’t be written')
+  const report = () => (accessLog.problem === null ? failure.worked() : failure.failed(accessLog.problem))
+  setInterval(report, REPORT_INTERVAL_MS).unref()
+  return accessLog
 }

@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { AccessCopy, AccessNews } from '../domain/values/access-copy.ts'
+import type { AccessLog } from './access-log.ts'
 import type { Guard } from './guard.ts'
 
 /** Between two updates of the file's time, which says when a server last confirmed the copy. */
@@ -15,12 +16,15 @@ type Kept<News extends AccessNews> = News & { copy: AccessCopy }
 export class AccessStore<News extends AccessNews = AccessNews> {
   readonly #file: string
   readonly #guard: Guard
+  readonly #accessLog: AccessLog | undefined
   #kept: Kept<News> | null = null
   #touchedAt = 0
 
-  constructor(folder: string, guard: Guard) {
+  /** `accessLog`: absent when the server's settings don't decide about it. */
+  constructor(folder: string, guard: Guard, accessLog?: AccessLog) {
     this.#file = path.join(folder, 'access.json')
     this.#guard = guard
+    this.#accessLog = accessLog
     this.#load()
   }
 
@@ -39,6 +43,7 @@ export class AccessStore<News extends AccessNews = AccessNews> {
       this.#kept = JSON.parse(fs.readFileSync(this.#file, 'utf8')) as Kept<News>
       const { copy, settings } = this.#kept
       this.#guard.set(copy, settings, fs.statSync(this.#file).mtimeMs)
+      this.#accessLog?.setFile(settings.accessLog ?? null)
     } catch {
       // no server has sent one
     }
@@ -57,6 +62,7 @@ export class AccessStore<News extends AccessNews = AccessNews> {
 
   #keep(kept: Kept<News>): void {
     this.#guard.set(kept.copy, kept.settings)
+    this.#accessLog?.setFile(kept.settings.accessLog ?? null)
     this.#kept = kept
     const draft = `${this.#file}.${process.pid}`
     try {

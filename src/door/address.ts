@@ -1,5 +1,6 @@
 /** The address of one deployment: applies the state that its keeper sends. */
-import type { AddressState, Figures, Place, Sleeper } from '../dataplane/process/door/messages.ts'
+import type { AddressState, Place, Sleeper } from '../dataplane/process/door/messages.ts'
+import type { AgentFigures } from '../domain/values/door-figures.ts'
 import type { Listener, Tenant } from './listener.ts'
 import type { Listeners } from './listeners.ts'
 import { AppProxy } from './proxy.ts'
@@ -79,7 +80,7 @@ export class Address {
   /** Resolves when nothing is in flight to that upstream. */
   idle = (upstream: string): Promise<void> => this.#proxy.idle(upstream)
 
-  get figures(): Figures {
+  get figures(): AgentFigures {
     return this.#proxy.figures.read()
   }
 

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Duplex, type Readable, Transform } from 'node:stream'
 import type { Bounds } from '../dataplane/process/door/messages.ts'
 import { TokenBuckets } from '../platform/async/token-buckets.ts'
-import { addressKey, matcher } from '../platform/http/client-address.ts'
+import { addressKey, clientAddress, matcher } from '../platform/http/client-address.ts'
 import { answer, refuse } from './answers.ts'
 
 export interface Refusal {
@@ -53,7 +53,7 @@ export class RequestBounds {
     if (bodyBytes !== null && length !== undefined && Number(length) > bodyBytes)
       return { status: 413, detail: TOO_LARGE }
     // first, so that a refused client takes nothing from the others
-    const client = this.#clientBuckets?.take(this.#clientOf(request))
+    const client = this.#clientBuckets?.take(addressKey(clientAddress(request, this.#isTrustedProxy)))
     if (client && !client.admitted)
       return tooOften('This client sends too many requests to this deployment.', client.retryAfterSeconds)
     const all = this.#deploymentBucket?.take('')
@@ -98,16 +98,6 @@ export class RequestBounds {
   closeWhenIdle(socket: Duplex & { setTimeout?(ms: number, onTimeout: () => void): unknown }): void {
     const idleMs = this.#bounds?.idleMs
     if (idleMs) socket.setTimeout?.(idleMs, () => socket.destroy())
-  }
-
-  #clientOf({ socket, headers }: IncomingMessage): string {
-    const address = socket.remoteAddress
-    const forwarded = headers['x-forwarded-for']
-    if (forwarded === undefined || !this.#isTrustedProxy(address)) return addressKey(address)
-    const named = String(forwarded)
-      .split(',')
-      .map((one) => one.trim())
-    return addressKey(named.findLast((one) => !this.#isTrustedProxy(one)) ?? address)
   }
 
   /** Calls `act` later, unless the client leaves. */

@@ -1,6 +1,8 @@
 /** The door of a cluster: serves the deployments that a server names, and keeps the server's last news in its folder. See README.md. */
-import type { ClusterNews, Figures, Place } from '../dataplane/process/door/messages.ts'
+import type { ClusterNews, Place } from '../dataplane/process/door/messages.ts'
 import type { GuardedDeployment } from '../domain/values/access-copy.ts'
+import type { DoorFigures } from '../domain/values/door-figures.ts'
+import type { AccessLog } from './access-log.ts'
 import { AccessStore } from './access-store.ts'
 import { CallerTokens, keyOfToken } from './caller-tokens.ts'
 import { CertificateStore } from './certificate-store.ts'
@@ -23,6 +25,7 @@ export interface ClusterDoorOptions extends Pick<FollowOptions, 'url' | 'log'> {
   /** where it listens */
   host: string
   port: number
+  accessLog: AccessLog
   /** The Service of a deployment. */
   serviceOf(deployment: { id: string; namespace: string }): ServiceAddress
 }
@@ -30,8 +33,7 @@ export interface ClusterDoorOptions extends Pick<FollowOptions, 'url' | 'log'> {
 export interface ClusterDoor {
   /** Why it can't serve; null: it can. */
   problem(): string | null
-  /** by deployment */
-  figures(): Record<string, Figures>
+  figures(): DoorFigures
   /** Stops accepting connections, and resolves when the last one has ended. */
   close(): Promise<void>
 }
@@ -65,7 +67,7 @@ export function startClusterDoor(options: ClusterDoorOptions): ClusterDoor {
       if (routes.isClosing) return 'ending'
       return store.kept ? routes.problem : problem
     },
-    figures: () => routes.figures,
+    figures: () => ({ agents: routes.figures, droppedLogLines: options.accessLog.dropped }),
     async close() {
       await routes.close()
       closing.abort()
@@ -87,7 +89,8 @@ class ServiceRoutes {
 
   constructor(options: ClusterDoorOptions, guard: Guard) {
     this.#options = options
-    this.#listener = new Listener(options, { guard, certificates: new CertificateStore() })
+    const { accessLog } = options
+    this.#listener = new Listener(options, { guard, certificates: new CertificateStore(), accessLog })
     // the port stays open without deployments; no path has an empty name
     this.#listener.add(this.#tenantOf('', { name: '', hosts: [] }))
   }
@@ -96,7 +99,7 @@ class ServiceRoutes {
     return this.#portProblem && `port ${this.#options.port} can't be opened (${this.#portProblem})`
   }
 
-  get figures(): Record<string, Figures> {
+  get figures(): DoorFigures['agents'] {
     return Object.fromEntries([...this.#tenants].map(([id, { tenant }]) => [id, tenant.proxy.figures.read()]))
   }
 

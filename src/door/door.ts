@@ -7,14 +7,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildOf, publishSocket } from '../dataplane/process/door/door-connection.ts'
-import type {
-  Certificate,
-  DoorProgram,
-  Figures,
-  FromDoor,
-  Sleeper,
-  ToDoor,
-} from '../dataplane/process/door/messages.ts'
+import type { Certificate, DoorProgram, FromDoor, Sleeper, ToDoor } from '../dataplane/process/door/messages.ts'
 import {
   type DoorConfig,
   type InheritedAddress,
@@ -25,6 +18,7 @@ import { type Lock, takeLock } from '../dataplane/process/processes/supervisor-l
 import type { AccessNews } from '../domain/values/access-copy.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
+import { AccessLog } from './access-log.ts'
 import { AccessStore } from './access-store.ts'
 import { Address } from './address.ts'
 import { CallerTokens, keyOfFolder } from './caller-tokens.ts'
@@ -85,6 +79,7 @@ class Door {
   readonly #socket: string
   readonly #build = buildOf(process.argv[1]!)
   readonly #tokens: CallerTokens
+  readonly #accessLog = new AccessLog()
   readonly #access: AccessStore
   readonly #certificates: CertificateStore
   readonly #listeners: Listeners
@@ -109,9 +104,10 @@ class Door {
     this.#socket = path.join(folder, `${process.pid}`)
     this.#tokens = new CallerTokens(keyOfFolder(folder))
     const guard = new Guard(this.#tokens)
-    this.#access = new AccessStore(folder, guard)
+    this.#access = new AccessStore(folder, guard, this.#accessLog)
+    process.once('exit', () => this.#accessLog.close())
     this.#certificates = new CertificateStore(path.join(folder, 'certificate.json'))
-    this.#listeners = new Listeners(guard, this.#certificates)
+    this.#listeners = new Listeners(guard, this.#certificates, this.#accessLog)
   }
 
   /** Accepts connections on the sockets of the door before this one. Requests wait for the keepers. */
@@ -177,7 +173,10 @@ class Door {
       addressOf: (deployment) => this.#claim(deployment),
       replace: (program) => this.replace(program),
       setCertificate: (certificate) => this.#certificates.set(certificate),
-      figures: () => Object.fromEntries([...this.#addresses].map(([deployment, { figures }]) => [deployment, figures])),
+      figures: () => ({
+        figures: Object.fromEntries([...this.#addresses].map(([deployment, { figures }]) => [deployment, figures])),
+        droppedLogLines: this.#accessLog.dropped,
+      }),
       takeAccess: (news) => this.#takeAccess(news),
       sleep: (sleeper, idleMs) => this.#sleep(sleeper, idleMs),
       forget: (deployment) => this.#forget(deployment),
@@ -201,12 +200,13 @@ class Door {
     return new Map([...this.#asleep, ...[...this.#clients].flatMap((client) => client.address ?? [])])
   }
 
-  #takeAccess(news: AccessNews): Pick<Answer, 'copyNeeded' | 'callerKey'> {
+  #takeAccess(news: AccessNews): Pick<Answer, 'copyNeeded' | 'callerKey' | 'logProblem'> {
     const copyNeeded = !this.#access.take(news)
     // deleted while no door ran
     const known = news.copy && new Set(news.copy.deployments.map(({ id }) => id))
     if (known) for (const deployment of this.#asleep.keys()) if (!known.has(deployment)) this.#forget(deployment)
-    return { copyNeeded, callerKey: this.#tokens.jwk }
+    const { problem } = this.#accessLog
+    return { copyNeeded, callerKey: this.#tokens.jwk, ...(problem !== null && { logProblem: problem }) }
   }
 
   #sleep(sleeper: Sleeper, idleMs: number | null): Pick<Answer, 'againMs'> {
@@ -300,8 +300,8 @@ interface ClientOptions {
   build: string
   addressOf(deployment: string): Address
   replace(program: DoorProgram): Promise<string | null>
-  figures(): Record<string, Figures>
-  takeAccess(news: AccessNews): Pick<Answer, 'copyNeeded' | 'callerKey'>
+  figures(): Pick<Answer, 'figures' | 'droppedLogLines'>
+  takeAccess(news: AccessNews): Pick<Answer, 'copyNeeded' | 'callerKey' | 'logProblem'>
   sleep(sleeper: Sleeper, idleMs: number | null): Pick<Answer, 'againMs'>
   forget(deployment: string | null): void
   setCertificate(certificate: Certificate | null): void
@@ -364,7 +364,7 @@ class Client {
         this.#options.setCertificate(request.certificate)
         return {}
       case 'figures':
-        return { figures: this.#options.figures() }
+        return this.#options.figures()
       case 'access':
         return this.#options.takeAccess(request.news)
       case 'sleep':

@@ -4,6 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { entryOf } from './access-log-entry.ts'
 
 /** time for a client to read its last bytes */
 const FLUSH_MS = 5000
@@ -16,11 +17,18 @@ export function endBodyProperly(response: ServerResponse, isEnding: () => boolea
   response.destroy = (error) => {
     if (!isEnding() || !response.headersSent || response.hasHeader('content-length')) return destroy(error)
     if (!response.writableEnded) {
+      noteEnd(response)
       response.end()
       setTimeout(destroy, FLUSH_MS).unref()
     }
     return response
   }
+}
+
+/** For the access log: the client does not see that the answer was cut. */
+function noteEnd(response: ServerResponse): void {
+  const entry = entryOf(response)
+  if (entry) entry.endedBy = 'agent'
 }
 
 /** Closes the response with the client's connection: Node does so only for the first of pipelined requests. */
@@ -46,6 +54,8 @@ export function closeWhenFinished(client: Duplex): void {
 export function endWebSocketProperly(client: Duplex, agent: Duplex, isEnding: () => boolean): () => void {
   const frames = new FrameBoundaries()
   agent.on('data', (bytes: Buffer) => frames.take(bytes))
+  const entry = entryOf(client)
+  if (entry) entry.isClosedProperly = () => frames.closed
   const end = () => {
     if (!client.writable) return
     // inside a frame, the client would read a close frame as payload

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Figures } from '../dataplane/process/door/messages.ts'
+import type { AgentFigures } from '../domain/values/door-figures.ts'
 
 /** upper limits, in seconds */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -45,7 +45,7 @@ export class RequestFigures {
     })
   }
 
-  read(): Figures {
+  read(): AgentFigures {
     let count = 0
     return {
       answers: Object.fromEntries(this.#answers.map((number, digit) => [digit === 0 ? 'none' : `${digit}xx`, number])),

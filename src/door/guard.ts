@@ -8,16 +8,20 @@ import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { AccessCopy, CallerKey, GuardedDeployment, GuardSettings } from '../domain/values/access-copy.ts'
 import { isAgentHost } from '../domain/values/agent-host.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
-import { matcher } from '../platform/http/client-address.ts'
+import { clientAddress, matcher } from '../platform/http/client-address.ts'
 import type { Caller, CallerTokens } from './caller-tokens.ts'
 import { LINK_HEADER } from './dashboard-calls.ts'
 
 /** What happens to a request. */
-export type Verdict =
+export type Verdict = (
   | { allow: true }
   | { allow: false; status: 401 | 403 | 503; detail: string; headers?: Record<string, string> }
   /** to the same URL without the link's token, which the cookie has from now on */
   | { allow: false; location: string; cookie: string }
+) & {
+  /** absent: the request has no valid credential */
+  caller?: Credential
+}
 
 /** The deployment that a request is for. */
 export interface Asked {
@@ -68,7 +72,7 @@ const NEWS_MS = 3000
 const NEWS_DELAY_MS = 1000
 
 /** A valid credential: who calls, and what it is valid for. */
-interface Credential extends Caller {
+export interface Credential extends Caller {
   organization: string
   workspace: string | null
   /** the only deployment that a link is for */
@@ -156,6 +160,11 @@ export class Guard {
     }
   }
 
+  /** The address of a client, which may be behind trusted proxies. */
+  clientOf(request: IncomingMessage): string {
+    return clientAddress(request, this.#isTrusted)
+  }
+
   /** Whether a reverse proxy of the operator sent the request for itself, not for a client. */
   isProxy({ socket: { remoteAddress }, headers }: IncomingMessage): boolean {
     const isLoopback = /^(::ffff:)?127\.|^::1$/.test(remoteAddress ?? '')
@@ -213,18 +222,19 @@ export class Guard {
 
   /** Allows the request and names its caller, or refuses it. */
   #decide({ headers }: IncomingMessage, credential: Credential, deployment: GuardedDeployment | null): Verdict {
-    if (!deployment) return FORBIDDEN
+    if (!deployment) return { ...FORBIDDEN, caller: credential }
     const { access, organization, workspace, id } = deployment
     const { issuer, offlineHours } = this.#settings!
     const isValid =
       organization === credential.organization &&
       (credential.workspace === null || credential.workspace === workspace || access === 'organization') &&
       (credential.deployment === undefined || credential.deployment === id)
-    if (access !== 'public' && !isValid) return FORBIDDEN
-    if (access !== 'public' && Date.now() > this.#heardAt + offlineHours * HOUR_MS) return OFFLINE
+    if (access !== 'public' && !isValid) return { ...FORBIDDEN, caller: credential }
+    if (access !== 'public' && Date.now() > this.#heardAt + offlineHours * HOUR_MS)
+      return { ...OFFLINE, caller: credential }
     // a public deployment has no callers of other organizations
     if (isValid) headers['x-pilothouse-caller'] = this.#tokens.tokenFor(credential, deployment, issuer)
-    return ALLOWED
+    return { allow: true, caller: credential }
   }
 
   /** The caller's valid key. Removes it, so that the agent does not get it. */
@@ -258,7 +268,7 @@ export class Guard {
     const seconds = Math.floor((credential.expires! - Date.now()) / 1000)
     const name = `${secure ? '__Host-' : ''}${LINK}`
     const cookie = `${name}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure ? '; Secure' : ''}`
-    return { allow: false, location: rest, cookie }
+    return { allow: false, location: rest, cookie, caller: credential }
   }
 
   /** Null: the credential of its maker has ended. */

@@ -7,6 +7,8 @@ import type { Bounds, Place } from '../dataplane/process/door/messages.ts'
 import { backoff, sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { upgradableMessages } from '../platform/http/upgradable.ts'
+import type { AccessLog } from './access-log.ts'
+import { entryOf } from './access-log-entry.ts'
 import { answer, answerRefusal, refuse } from './answers.ts'
 import type { CertificateStore } from './certificate-store.ts'
 import { acceptConnections } from './connections.ts'
@@ -47,6 +49,7 @@ export class Listener {
   readonly #host: string
   readonly #port: number
   readonly #certificates: CertificateStore
+  readonly #accessLog: AccessLog
   #usesTls: boolean
   readonly #servers: http.Server[] = []
   readonly #http2 = new Http2((request, response) => this.#receive(request, response))
@@ -67,10 +70,11 @@ export class Listener {
 
   constructor(
     { host, port, tls = false }: Pick<Place, 'host' | 'port' | 'tls'>,
-    { guard, certificates }: { guard: Guard; certificates: CertificateStore },
+    { guard, certificates, accessLog }: { guard: Guard; certificates: CertificateStore; accessLog: AccessLog },
   ) {
     this.#guard = guard
     this.#certificates = certificates
+    this.#accessLog = accessLog
     this.#usesTls = tls
     this.#host = host
     this.#port = port
@@ -204,6 +208,7 @@ export class Listener {
     if (this.#closing.signal.aborted) response.shouldKeepAlive = false
     this.#open.add(response)
     response.once('close', () => this.#open.delete(response))
+    if (this.#accessLog.isOn) this.#accessLog.begin(request, response, this.#guard.clientOf(request))
     this.#serve(request, response)
   }
 
@@ -224,6 +229,7 @@ export class Listener {
   #admit(request: http.IncomingMessage, tenant: Tenant | null, response: http.ServerResponse): void {
     const asked = this.#asked(request, tenant)
     withVerdict(this.#guard.check(request, asked), (verdict) => {
+      if (this.#accessLog.isOn) noteDecision(response, { asked, tenant, verdict })
       if (response.destroyed) return
       if (!verdict.allow) answerRefusal(response, verdict)
       else if (tenant) tenant.proxy.serve(request, response)
@@ -233,11 +239,13 @@ export class Listener {
   }
 
   #upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (this.#accessLog.isOn) this.#accessLog.beginUpgrade(request, socket, this.#guard.clientOf(request))
     this.#guard.removeForged(request)
     const found = this.#find(request)
     const admit = (tenant: Tenant | null) => {
       const asked = this.#asked(request, tenant)
       withVerdict(this.#guard.check(request, asked), (verdict) => {
+        if (this.#accessLog.isOn) noteDecision(socket, { asked, tenant, verdict })
         if (!verdict.allow)
           refuse(socket, 'status' in verdict ? verdict.status : 400, 'headers' in verdict ? verdict.headers : {})
         else if (tenant) tenant.proxy.upgrade(request, socket, head)
@@ -305,6 +313,19 @@ export class Listener {
 function withVerdict(verdict: Verdict | Promise<Verdict>, decide: (verdict: Verdict) => void): void {
   if (verdict instanceof Promise) void verdict.then(decide)
   else decide(verdict)
+}
+
+interface Decision {
+  asked: Asked | null
+  tenant: Tenant | null
+  verdict: Verdict
+}
+
+/** For the access log. */
+function noteDecision(exchange: http.ServerResponse | Duplex, { asked, tenant, verdict }: Decision): void {
+  const deployment = asked?.deployment ?? null
+  const name = tenant?.place.name ?? null
+  Object.assign(entryOf(exchange) ?? {}, { deployment, name, verdict })
 }
 
 const INVALID_HOST = 'The request must have a path, and name one host in its Host header.'

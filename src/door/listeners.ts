@@ -1,5 +1,6 @@
 /** The ports of a door, each open while a deployment uses it. */
 import type { InheritedAddress } from '../dataplane/process/door/start-door.ts'
+import { AccessLog } from './access-log.ts'
 import { CertificateStore } from './certificate-store.ts'
 import type { Guard } from './guard.ts'
 import { Listener, type Tenant } from './listener.ts'
@@ -7,13 +8,15 @@ import { Listener, type Tenant } from './listener.ts'
 export class Listeners {
   readonly guard: Guard
   readonly certificates: CertificateStore
+  readonly accessLog: AccessLog
   readonly #byPlace = new Map<string, Listener>()
   /** the port of all deployments with a name */
   #ofNames: Listener | null = null
 
-  constructor(guard: Guard, certificates = new CertificateStore()) {
+  constructor(guard: Guard, certificates = new CertificateStore(), accessLog = new AccessLog()) {
     this.guard = guard
     this.certificates = certificates
+    this.accessLog = accessLog
   }
 
   /** Takes over the sockets of the door before this one. */

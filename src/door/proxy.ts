@@ -10,6 +10,7 @@ import { createProxyServer } from 'httpxy'
 import type { Upstream } from '../dataplane/process/door/messages.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
+import { entryOf } from './access-log-entry.ts'
 import { answer, refuse } from './answers.ts'
 import { RequestBounds } from './bounds.ts'
 import { endBodyProperly, endWebSocketProperly } from './endings.ts'
@@ -225,6 +226,8 @@ export class AppProxy {
     const target = this.#target
     if (target && !exchange.destroyed) target.track(exchange)
     if (target) this.#onRequest()
+    const entry = entryOf(exchange)
+    if (entry && target) entry.upstream = target.upstream
     return target
   }
 

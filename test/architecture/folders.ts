@@ -99,7 +99,7 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/builder/dockerfile', 'dataplane/build/plan dataplane/output'],
   ['dataplane/builder', `${PROCESSES} dataplane/builder/dockerfile`],
   // the keepers' and servers' side of the door
-  ['dataplane/process/door', `${PROCESSES} domain/values/access-copy.ts`],
+  ['dataplane/process/door', `${PROCESSES} domain/values/access-copy.ts domain/values/door-figures.ts`],
   ['dataplane/process/machine', PROCESSES],
   ['dataplane/process/artifacts', PROCESSES],
   // a separate program, bundled into one file: it serves agents while no server runs
@@ -108,11 +108,11 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/process/supervisor/agent', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/process/supervisor/keeper', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/process/supervisor-client', `${PROCESSES} dataplane/process/supervisor/output`],
-  ['dataplane/process', PROCESSES],
+  ['dataplane/process', `${PROCESSES} domain/values/door-figures.ts`],
   // a separate program, bundled into one file: it listens on the addresses of all deployments
   [
     'door',
-    'domain/values/access-copy.ts domain/values/agent-host.ts dataplane/process/door dataplane/process/processes platform/async platform/http platform/log',
+    'domain/values/access-copy.ts domain/values/agent-host.ts domain/values/door-figures.ts dataplane/process/door dataplane/process/processes platform/async platform/files platform/http platform/log',
   ],
   ['dataplane/kubernetes/objects', CLUSTERS],
   ['dataplane/kubernetes/api-server dataplane/kubernetes/render', CLUSTERS],
@@ -179,7 +179,7 @@ export const FOLDERS: readonly Row[] = [
   ],
   [
     'api/server',
-    `${BASE} domain/concurrency domain/outbox domain/claims api/rest api/rest/framework platform/async platform/files platform/http platform/postgres`,
+    `${BASE} domain/values/door-figures.ts domain/concurrency domain/outbox domain/claims api/rest api/rest/framework platform/async platform/files platform/http platform/postgres`,
   ],
 
   // the client for other programs: it knows only types generated from the OpenAPI document
@@ -220,10 +220,10 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 4_730],
+  ['platform/**', 4_770],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
-    4_010,
+    4_035,
   ],
   [
     'domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/idempotency',
@@ -239,16 +239,16 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_300],
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
-  ['dataplane/process/** door', 12_530],
+  ['dataplane/process/** door', 12_980],
   ['dataplane/kubernetes/**', 6_400],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_930],
   ['api/rest/**', 5_510],
-  ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_590],
+  ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_600],
   ['client cli/**', 5_200],
   ['dashboard/pages/*', 12_040],
   ['dashboard/app dashboard/api dashboard/components/**', 4_960],
-  ['app/** start .', 3_010],
+  ['app/** start .', 3_055],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */

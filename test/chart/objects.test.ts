@@ -271,7 +271,8 @@ describe('the door', () => {
   test('it shares a token with the servers, and server and listener give its addresses', () => {
     const { DOOR_TOKEN } = secrets
     const door = readDoorSettings(environment(everything, 'pilothouse-door', secrets))
-    expect(door).toMatchObject({ CONTROL_PLANE_URL: 'http://pilothouse.control:8080', DOOR_TOKEN, DATA_DIR: '/data' })
+    const own = { CONTROL_PLANE_URL: 'http://pilothouse.control:8080', DATA_DIR: '/data', APPS_ACCESS_LOG: '-' }
+    expect(door).toMatchObject({ ...own, DOOR_TOKEN })
     const server = environment(everything, 'pilothouse', secrets)
     const listener = readListenerSettings(environment(everything, listenerName, secrets))
     expect(server).toMatchObject({ ...APPS, ...service, DOOR_TOKEN, DOOR_LISTENERS: listener.LISTENER_ID })

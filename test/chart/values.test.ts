@@ -103,7 +103,11 @@ describe('values.schema.json', () => {
   test.each([
     ['server', SETTINGS, `${SET_BY_CHART} ${FILES} ${SECRETS}`.split(' ')],
     ['listener', LISTENER_SETTINGS, RESERVED_SETTINGS],
-    ['door', DOOR_SETTINGS, ['CONTROL_PLANE_URL', 'DOOR_TOKEN', 'DOOR_PORT', 'DOOR_HEALTH_PORT', 'DATA_DIR']],
+    [
+      'door',
+      DOOR_SETTINGS,
+      ['CONTROL_PLANE_URL', 'DOOR_TOKEN', 'DOOR_PORT', 'DOOR_HEALTH_PORT', 'DATA_DIR', 'APPS_ACCESS_LOG'],
+    ],
     [
       'builder',
       BUILDER_SETTINGS,

@@ -286,6 +286,37 @@ test('a door that replaces another one, also after kill -9, knows who may call',
   for (const connection of [server, again]) connection.close()
 })
 
+test('the access log reaches a running door, and the next one, while the older door completes its lines', async () => {
+  const { supervised, url } = await serving('agent', { source: STREAMING })
+  const file = path.join(path.dirname(supervised.config.door.file), 'access.log')
+  const paths = () =>
+    fs.existsSync(file)
+      ? [...fs.readFileSync(file, 'utf8').matchAll(/"path":"([^"]*)"/g)].map(([, found]) => found)
+      : []
+  const server = (await connectToDoor(supervised.config.door.folder))!
+  const { deploymentId: id } = supervised.config
+  const about = { id, name: null, workspace: 'w', organization: 'o', access: 'public' } as const
+  const copy = { deployments: [about], keys: [], sessions: [], linkKeys: [] }
+  const settings = { issuer: 'http://us', hosts: '{name}.localhost', secure: false, offlineHours: 24, jwt: null }
+  const tell = (accessLog?: string) =>
+    server.request({ do: 'access', news: { hash: 'one', settings: { ...settings, trustProxy: [], accessLog }, copy } })
+  await get(`${url}/before`)
+  expect(await tell(file)).not.toHaveProperty('logProblem')
+  await get(`${url}/1`)
+  const stream = await fetch(`${url}/events`)
+  await updateDoor(newerVersion(supervised))
+  await get(`${url}/2`)
+  await get(`${url}/end`)
+  await stream.text()
+  await expect.poll(() => paths().sort()).toEqual(['/1', '/2', '/end', '/events'])
+  const door = supervised.doorPid()!
+  process.kill(door, 'SIGKILL')
+  await gone(door)
+  await expect.poll(() => get(`${url}/3`).catch(() => ''), { timeout: 10_000 }).toBe('agent')
+  await expect.poll(() => paths().at(-1)).toBe('/3')
+  server.close()
+})
+
 test('two servers that replace the door get the same newer one', async () => {
   const { supervised, url } = await serving('one')
   const newer = newerVersion(supervised)

@@ -102,6 +102,7 @@ export const COMBINATIONS: Record<string, Values> = {
     door: {
       ...door,
       customUrls: true,
+      accessLog: '/dev/stdout',
       existingSecret: 'door-token',
       settings: { CLUSTER_DOMAIN: 'cluster.example' },
       ingress: {

@@ -1,18 +1,6 @@
-/** Requests of agents as the door counts them, one series per deployment. */
+/** What the door counts: requests of agents, one series per deployment, and lost lines of its access log. */
 import type { Metric, Registry } from 'prom-client'
-
-interface AgentFigures {
-  /** by class of the status, like `2xx`; `none`: the client left before the answer */
-  answers: Record<string, number>
-  /** requests that took at most `le` seconds; null: no limit */
-  durations: { le: number | null; count: number }[]
-  durationSum: number
-  requestsOpen: number
-  webSocketsOpen: number
-  /** bytes from and to clients */
-  received: number
-  sent: number
-}
+import type { AgentFigures, DoorFigures } from '../../domain/values/door-figures.ts'
 
 interface Value {
   labels: Record<string, string | number>
@@ -20,25 +8,31 @@ interface Value {
   metricName?: string
 }
 
-/** By deployment; null: there is no door here. */
-export type ReadAgentFigures = () => Promise<Record<string, AgentFigures> | null>
+/** Null: there is no door here. */
+export type ReadAgentFigures = () => Promise<DoorFigures | null>
 
 export function registerAgentFigures(register: Registry, read: ReadAgentFigures): void {
+  type Type = 'counter' | 'gauge' | 'histogram'
+  const add = (type: Type, name: string, help: string, valuesOf: (figures: DoorFigures) => Value[]) => {
+    const get = async () => {
+      const figures = await read()
+      return { name, help, type, values: figures ? valuesOf(figures) : [], aggregator: 'sum' }
+    }
+    // prom-client has no class for values that another process counts
+    register.registerMetric({ name, get, reset: () => undefined } as unknown as Metric)
+  }
   const metric = (
-    type: 'counter' | 'gauge' | 'histogram',
+    type: Type,
     name: string,
     help: string,
     valuesOf: (figures: AgentFigures, name: string) => Value[],
   ) => {
     const full = `pilothouse_agent_${name}`
-    const get = async () => {
-      const values = Object.entries((await read()) ?? {}).flatMap(([deployment, figures]) =>
+    add(type, full, help, ({ agents }) =>
+      Object.entries(agents).flatMap(([deployment, figures]) =>
         valuesOf(figures, full).map((value) => ({ ...value, labels: { ...value.labels, deployment } })),
-      )
-      return { name: full, help, type, values, aggregator: 'sum' }
-    }
-    // prom-client has no class for values that another process counts
-    register.registerMetric({ name: full, get, reset: () => undefined } as unknown as Metric)
+      ),
+    )
   }
   metric('counter', 'requests_total', 'Requests to agents, by class of the status', ({ answers }) =>
     Object.entries(answers).map(([status, value]) => ({ labels: { status }, value })),
@@ -67,4 +61,10 @@ export function registerAgentFigures(register: Registry, read: ReadAgentFigures)
     { labels: { direction: 'received' }, value: received },
     { labels: { direction: 'sent' }, value: sent },
   ])
+  add(
+    'counter',
+    'pilothouse_access_log_dropped_total',
+    'Lines of APPS_ACCESS_LOG that were not written, because requests were faster than the disk',
+    ({ droppedLogLines }) => [{ labels: {}, value: droppedLogLines }],
+  )
 }

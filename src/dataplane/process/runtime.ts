@@ -4,6 +4,7 @@
  */
 import os from 'node:os'
 import type { Run } from '../../domain/protocol/protocol.ts'
+import type { DoorFigures } from '../../domain/values/door-figures.ts'
 import { unlessAborted, withTimeout } from '../../platform/async/time-limit.ts'
 import { maskFailures, warnOfShortSecrets } from '../output/mask-failure.ts'
 import { imageOf, imageVersion } from '../runtimes/artifact.ts'
@@ -13,8 +14,9 @@ import { StepCalls } from '../runtimes/step-calls.ts'
 import { pruneAgentServers } from './artifacts/agent-servers.ts'
 import { pruneArtifacts } from './artifacts/artifacts.ts'
 import { runBuild } from './build-step.ts'
+import { giveToDoor } from './door/access-log-file.ts'
 import { AccessPush } from './door/access-push.ts'
-import type { Certificate, Figures } from './door/messages.ts'
+import type { Certificate, DoorProgram } from './door/messages.ts'
 import { updateDoor } from './door/start-door.ts'
 import { createDatabase, dropDatabase } from './isolation/database.ts'
 import { withDatabaseProblem } from './isolation/resource-limits.ts'
@@ -42,10 +44,12 @@ const MAX_TEARDOWN_DRAIN_SECONDS = 30
 export interface ProcessRuntime extends Runtime {
   /** Gives the door its certificate; null: none. */
   sendCertificate(certificate: Certificate | null): Promise<void>
-  /** Requests that the door counted, by deployment; null: no door runs. */
-  requestFigures(): Promise<Record<string, Figures> | null>
+  /** What the door counted; null: no door runs. */
+  requestFigures(): Promise<DoorFigures | null>
   /** Tells the door who may call which deployment. Throws when the database is unavailable. */
   tellDoor(): Promise<void>
+  /** Creates the file of the access log when it is missing, for the door. Throws when lines can't be written. */
+  checkAccessLog(): Promise<void>
   /** Ends the agents of deployments that no longer exist. `findDeleted` returns their ids. */
   endOrphans(findDeleted: (deploymentIds: string[]) => Promise<string[]>): Promise<Ended[]>
 }
@@ -64,6 +68,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const tellDoor = async () => access?.push()
   const { minutes, minuteMs = 60_000, wakeMs = MAX_WAKE_MS } = options.idle ?? { minutes: 15 }
   let ownHolder: string | null = null
+  let door: DoorProgram | null = null
 
   function supervisedOf(claim: LeasedClaim): SupervisedDeployment {
     const { id } = claim.deployment
@@ -210,8 +215,18 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     async sendCertificate(certificate) {
       await machine.doorLink.request({ do: 'certificate', certificate })
     },
-    requestFigures: async () => (await machine.doorLink.request({ do: 'figures' }))?.figures ?? null,
+    async requestFigures() {
+      const { figures: agents, droppedLogLines = 0 } = (await machine.doorLink.request({ do: 'figures' })) ?? {}
+      return agents ? { agents, droppedLogLines } : null
+    },
     tellDoor,
+    async checkAccessLog() {
+      const file = options.access?.settings().accessLog
+      if (file === undefined) return
+      door ??= await machine.door()
+      await giveToDoor(file, door.account)
+      if (access?.logProblem) throw new Error(access.logProblem)
+    },
     endOrphans: (findDeleted) => endOrphans(options.dataDir, options.supervisors.installation, findDeleted),
 
     async close({ endAgents: endsAgents } = { endAgents: false }) {

@@ -37,7 +37,7 @@ export interface CallerKey {
   expires: number | null
 }
 
-/** Settings of the server that the guard needs. */
+/** Settings of the server that the door needs. */
 export interface GuardSettings {
   /** issuer of the tokens that agents get: PUBLIC_URL */
   issuer: string
@@ -51,6 +51,8 @@ export interface GuardSettings {
   offlineHours: number
   /** null: the server accepts no JWTs */
   jwt: { issuer: string; audience: string; keys: readonly JsonWebKey[] } | null
+  /** path of the access log; absent: none, or the server is older. Doors of clusters have a setting of their own. */
+  accessLog?: string | undefined
 }
 
 /** What a server tells the door. `copy`: absent when the door has the one of this `hash`. */

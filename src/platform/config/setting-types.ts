@@ -34,6 +34,15 @@ export const folder = z
   .min(1)
   .transform((name) => path.resolve(name))
 
+/** Path of a log file. The door of a machine outlives the server, whose output it can't use. */
+export const accessLog = folder.refine(
+  (name) => name !== path.resolve('-') && !name.startsWith('/dev/'),
+  'must be the path of a file: only `pilothouse door` can write to its standard output',
+)
+export const accessLogOrStdout = z
+  .string()
+  .transform((name) => (name === '-' || name === '/dev/stdout' ? '-' : path.resolve(name)))
+
 export const list = z.string().transform((text) =>
   text
     .split(',')

@@ -9,6 +9,7 @@ import { defaultDataDir } from './data-dir.ts'
 import { IMAGE_SETTINGS } from './image-settings.ts'
 import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
 import {
+  accessLog,
   amount,
   doorToken,
   folder,
@@ -94,6 +95,7 @@ export const SETTINGS = {
   RUNTIME: [z.enum(['process', 'kubernetes', 'none'], { error: 'must be process, kubernetes or none' }).optional()],
   APPS_PORT: [integer(0, 65_535), '8081'],
   APPS_OFFLINE_HOURS: [integer(1, 8760), '24'],
+  APPS_ACCESS_LOG: [accessLog.optional()],
   APPS_TLS_CERT: [text.optional()],
   APPS_TLS_KEY: [text.optional()],
   DOOR_TOKEN: [doorToken.optional()],

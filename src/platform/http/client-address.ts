@@ -1,4 +1,5 @@
 /** Keys that count client addresses, and trusted proxies. */
+import type { IncomingMessage } from 'node:http'
 import ipaddr from 'ipaddr.js'
 
 /** An IPv6 client usually owns a /64 network and chooses the other bits freely. */
@@ -27,4 +28,18 @@ export function matcher(entries: readonly string[]): (address: string | undefine
     const parsed = ipaddr.process(address)
     return ranges.some(([own, bits]) => own.kind() === parsed.kind() && parsed.match(own, bits))
   }
+}
+
+/** The address of a request's client: the last in `X-Forwarded-For` that is no trusted proxy, if a trusted proxy sent the request. */
+export function clientAddress(
+  { socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>,
+  isTrusted: (address: string | undefined) => boolean,
+): string {
+  const address = socket.remoteAddress ?? ''
+  const forwarded = headers['x-forwarded-for']
+  if (forwarded === undefined || !isTrusted(address)) return address
+  const named = String(forwarded)
+    .split(',')
+    .map((one) => one.trim())
+  return named.findLast((one) => !isTrusted(one)) ?? address
 }

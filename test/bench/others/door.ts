@@ -1,6 +1,6 @@
 /**
  * The door between a client and an agent, compared with the agent alone and with Caddy, if it is installed: an open agent, one that
- * needs a key, and one whose neighbour is flooded. The agent answers with a few bytes. CPU is the proxy's. Linux only.
+ * needs a key, one with an access log, and one whose neighbour is flooded. The agent answers with a few bytes. CPU is the proxy's. Linux only.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -37,6 +37,8 @@ interface Contender {
   name: string
   port: number
   path: string
+  /** with the door's access log */
+  isLogged?: boolean
   /** process id of the proxy; null: none */
   pid: number | null
   figures: { perSecond: number; p50: number; p99: number; cpuUs: number }[]
@@ -54,9 +56,11 @@ export async function doorThroughput(): Promise<void> {
     children.push(agent)
     await new Promise((resolve) => agent.stdout!.once('data', resolve))
     door = await openDoor(folder.path, agentPort)
+    const behindDoor = { name: 'behind the door', port: door.port, path: '/', pid: door.pid, figures: [] }
     const contenders: Contender[] = [
       { name: 'the agent alone', port: agentPort, path: '/', pid: null, figures: [] },
-      { name: 'behind the door', port: door.port, path: '/', pid: door.pid, figures: [] },
+      behindDoor,
+      { ...behindDoor, name: 'behind the door, with an access log', isLogged: true, figures: [] },
       { name: 'behind the door, with a key', port: door.namesPort, path: '/~guarded/', pid: door.pid, figures: [] },
     ]
     const caddy = await startCaddy(folder.path, agentPort)
@@ -66,7 +70,11 @@ export async function doorThroughput(): Promise<void> {
     }
     for (const { name, port, path } of contenders)
       generator.prepare(name, { url: `http://127.0.0.1:${port}`, keys: [KEY], requests: [{ path }], status: 200 })
-    for (let round = 0; round <= ROUNDS; round++) for (const one of contenders) await measure(generator, one, round)
+    for (let round = 0; round <= ROUNDS; round++)
+      for (const one of contenders) {
+        await door.setAccessLog(one.isLogged ?? false)
+        await measure(generator, one, round)
+      }
     await measureFlood(generator, flood, door.namesPort)
     for (const { name, pid, figures } of contenders) {
       const middle = (key: keyof (typeof figures)[number]) =>
@@ -139,14 +147,18 @@ async function openDoor(root: string, agentPort: number) {
   }
   const [port, namesPort] = [await freePort(), await freePort()]
   const connection = await keep(OPEN, { port, host })
-  await connection.request({ do: 'access', news: { hash: '1', settings: GUARD, copy: COPY } })
+  const setAccessLog = async (isOn: boolean) => {
+    const settings = isOn ? { ...GUARD, accessLog: path.join(root, 'access.log') } : GUARD
+    await connection.request({ do: 'access', news: { hash: '1', settings, copy: COPY } })
+  }
+  await setAccessLog(false)
   for (const [name, bounds] of Object.entries({ [GUARDED]: UNBOUNDED, [FLOODED]: BOUNDS }))
     await keep(name, { port: namesPort, host, name, hosts: [] }, bounds)
   const { pid } = (await connection.request({ do: 'hello', deployment: null }))!
   const close = () => {
     for (const one of connections) one.close()
   }
-  return { port, namesPort, pid: pid!, close }
+  return { port, namesPort, pid: pid!, setAccessLog, close }
 }
 
 const GUARD: GuardSettings = {

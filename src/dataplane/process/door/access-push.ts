@@ -19,6 +19,8 @@ export class AccessPush {
   readonly #link: ServerLink
   #known: { hash: string; copy: AccessCopy } | null = null
   #savedKey = ''
+  /** why the access log can't be written; null: it can, or there is none */
+  logProblem: string | null = null
   #pushed: Promise<void> = Promise.resolve()
 
   constructor(source: AccessSource, link: ServerLink) {
@@ -43,6 +45,7 @@ export class AccessPush {
     const tell = (news: AccessNews) => this.#link.request({ do: 'access', news })
     let answer = await tell({ hash, settings })
     if (answer?.copyNeeded) answer = await tell({ hash, settings, copy: this.#known.copy })
+    this.logProblem = answer?.logProblem ?? null
     const key = answer?.callerKey
     if (!key || key.kid === this.#savedKey) return
     await this.#source.saveCallerKey(key)

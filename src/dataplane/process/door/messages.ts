@@ -4,6 +4,7 @@
  */
 import type { JsonWebKey } from 'node:crypto'
 import type { AccessNews } from '../../../domain/values/access-copy.ts'
+import type { AgentFigures } from '../../../domain/values/door-figures.ts'
 
 /** Where an agent listens, and which start of it that is. */
 export interface Upstream {
@@ -11,6 +12,8 @@ export interface Upstream {
   id: string
   host: string
   port: number
+  /** id of its revision, for the access log; absent: unknown */
+  revision?: string
 }
 
 /** Where the door listens for a deployment. */
@@ -83,20 +86,6 @@ export interface HealthAnswer {
   status: number | null
 }
 
-/** The requests of a deployment since the door started. */
-export interface Figures {
-  /** by class of the status, like `2xx`; `none`: the client left before the answer */
-  answers: Record<string, number>
-  /** requests that took at most `le` seconds; null: no limit. Without event streams. */
-  durations: { le: number | null; count: number }[]
-  durationSum: number
-  requestsOpen: number
-  webSocketsOpen: number
-  /** bytes of requests and WebSockets that have ended */
-  received: number
-  sent: number
-}
-
 /** How to start a door. */
 export interface DoorProgram {
   /** absolute path of Node.js */
@@ -119,9 +108,9 @@ export type DoorRequest =
   | { do: 'idle'; upstream: string }
   /** The certificate of new connections; null: none. Sent repeatedly, because a new door may have none. */
   | { do: 'certificate'; certificate: Certificate | null }
-  /** Asks for the figures of all deployments. Doors of earlier versions answer without them. */
+  /** Asks for the figures of all deployments. Doors of earlier versions answer without them, or without `droppedLogLines`. */
   | { do: 'figures' }
-  /** Says who may call which deployment. The answer has `copyNeeded` and `callerKey`. */
+  /** Says who may call which deployment. The answer has `copyNeeded`, `callerKey` and `logProblem`. */
   | { do: 'access'; news: AccessNews }
   /**
    * New requests wait until the agent was started. With `idleMs` only if none was open for this time; the answer has `againMs`
@@ -145,7 +134,11 @@ export type FromDoor =
       build?: string
       pid?: number
       problem?: string
-      figures?: Record<string, Figures>
+      figures?: Record<string, AgentFigures>
+      /** lines of the access log that were not written, since the door started */
+      droppedLogLines?: number
+      /** why the access log can't be written; absent: it can, or there is none */
+      logProblem?: string
       /** the door does not have the copy with this hash */
       copyNeeded?: boolean
       /** the agent may sleep in this time at the earliest; null: it sleeps now */

@@ -68,7 +68,8 @@ export async function startAgent(
   stop.end()
   if (host) {
     started.markReady()
-    return { upstream: { id: randomUUID(), host, port }, ended: started.ended, end: started.end }
+    const upstream = { id: randomUUID(), host, port, revision: plan.revisionId }
+    return { upstream, ended: started.ended, end: started.end }
   }
   if (exit) throw await exitedBeforeReady(exit, started, observed)
   checkPorts()
