@@ -1,37 +1,12 @@
 /** `listener`: runs deployments of a control plane in a cluster. `listener manifest`: prints the YAML that installs a listener. */
-import { exitMessage } from '../app/exit-message.ts'
-import { Lifetime, say } from '../app/lifetime.ts'
-import { createLogger } from '../app/logger.ts'
+import { say } from '../app/lifetime.ts'
 import { listenerManifest, type ManifestOptions, RESERVED_SETTINGS, SECRET_KEY } from '../listener/manifest.ts'
 import { startListener } from '../listener/run.ts'
-import type { WorkerProgram } from '../listener/worker-program.ts'
 import { LISTENER_SETTINGS, readListenerSettings } from '../platform/config/listener-settings.ts'
-import { logDestination } from '../platform/log/destination.ts'
-import { command, program, UsageError } from './terminal/command.ts'
+import { command, UsageError } from './terminal/command.ts'
+import { worker } from './worker.ts'
 
-export const listener = program({
-  examples: ['listener'],
-  details: 'Settings come from the environment: CONTROL_PLANE_URL, CONTROL_PLANE_API_KEY and more (docs/settings.md).',
-  async run() {
-    const settings = readListenerSettings(process.env)
-    const log = createLogger(settings.LOG_LEVEL, await logDestination(settings.LOG_FORMAT))
-    const lifetime = new Lifetime()
-    let worker: WorkerProgram
-    try {
-      worker = await startListener(settings, log)
-    } catch (error) {
-      say(`${exitMessage(error, 'LISTENER_')}\n`)
-      return lifetime.leave(1)
-    }
-    lifetime.opened(worker, log)
-    void worker.lost.then((error) => {
-      if (lifetime.end(1)) say(`${exitMessage(error)}\n`)
-    })
-    if (lifetime.ending) await lifetime.leave()
-    // a signal ends the process
-    await new Promise(() => {})
-  },
-})
+export const listener = worker('listener', 'LISTENER_', readListenerSettings, startListener)
 
 export const manifest = command({
   examples: [

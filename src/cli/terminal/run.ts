@@ -19,6 +19,17 @@ interface Node {
   commands?: Tree
 }
 
+/** The command `name` of a file. */
+export const leaf = <Name extends string>(
+  summary: string,
+  load: () => Promise<Record<NoInfer<Name>, CommandFactory>>,
+  name: Name,
+): Node => ({ summary, load: async () => (await load())[name] })
+
+/** Commands under one heading of the help. */
+export const under = (heading: string, commands: Tree): Tree =>
+  Object.fromEntries(Object.entries(commands).map(([name, node]) => [name, { heading, ...node }]))
+
 interface Program {
   tree: Tree
   /** commands of the npm package `pilothouse` that this program lacks */
