@@ -1,6 +1,18 @@
 /** Examples of the data-plane calls, by schema id: a listener that deploys a new image, and a builder. */
-import { EXAMPLE_WORK } from './deployments.ts'
+import { snake } from '../../../domain/parsing/naming.ts'
+import { WORK_COLUMNS } from '../../../domain/protocol/answers.ts'
 import { ID, UPDATED } from './ids.ts'
+
+/** The work of a claim. */
+const EXAMPLE_WORK = {
+  ...Object.fromEntries(Object.keys(WORK_COLUMNS).map((column) => [snake(column), null])),
+  id: ID.revision,
+  number: 7,
+  attempt: 1,
+  source: 'external_container',
+  image_uri: 'registry.example.com/acme/agent:1.4.2',
+  secrets: [{ name: 'OPENAI_API_KEY', value: 'sk-…' }],
+}
 
 const spec = { min_scale: 1, max_scale: 3, cpu: 1, cpu_limit: 2, memory_mb: 1024, memory_limit_mb: 2048 }
 const placed = { spec, secret_references: [], custom_url: null }
