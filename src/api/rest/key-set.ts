@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { callerKeySet } from '../../domain/keys/signing-keys.ts'
 import type { Core } from '../../domain/transaction/context.ts'
-import { documentedErrors, jsonContent } from './sign-in.ts'
+import { documentedErrors, jsonContent } from './responses/errors.ts'
 
 const keySet = z.object({ keys: z.array(z.looseObject({ kid: z.string() })) }).meta({ id: 'KeySet' })
 

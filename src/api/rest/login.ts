@@ -7,9 +7,10 @@ import { beginInput, beginLogin } from '../../domain/logins/login.ts'
 import { waitForLogin, waitInput } from '../../domain/logins/pick-up.ts'
 import type { Core, RequestContext } from '../../domain/transaction/context.ts'
 import { HttpRequestScope } from '../limits/request-scope.ts'
+import { documentedErrors, jsonContent } from './responses/errors.ts'
 import { begunLogin, loginOutcome } from './responses/login.ts'
 import { encode } from './responses/response-schema.ts'
-import { documentedErrors, jsonContent, NO_STORE } from './sign-in.ts'
+import { NO_STORE } from './sign-in.ts'
 
 const SECRET_HEADER = 'x-login-secret'
 

@@ -7,7 +7,7 @@ import { openInput } from '../../domain/sessions/open.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import { HttpRequestScope } from '../limits/request-scope.ts'
-import { errorBody, errorDescriptions, validationErrorBody } from './responses/errors.ts'
+import { documentedErrors, jsonContent } from './responses/errors.ts'
 import { encode } from './responses/response-schema.ts'
 import { openedSession, signInMethods } from './responses/session.ts'
 
@@ -18,18 +18,6 @@ export interface SignInOptions {
 }
 
 export const NO_STORE = { 'cache-control': 'no-store' }
-
-export const jsonContent = (description: string, schema: object) => ({
-  description,
-  content: { 'application/json': { schema } },
-})
-export const documentedErrors = (...statuses: number[]) =>
-  Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      jsonContent(errorDescriptions[status]!, status === 422 ? validationErrorBody : errorBody),
-    ]),
-  )
 
 export function signInRoutes(fastify: FastifyInstance, { signIn, oidcName }: SignInOptions): void {
   fastify.post('/v2/sessions', {

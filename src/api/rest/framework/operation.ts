@@ -4,12 +4,13 @@
  */
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { z } from 'zod'
+import { toWire, type WireObject } from '../../../domain/parsing/codec.ts'
 import type { RawInput } from '../../../domain/parsing/parse.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { type Authenticate, CACHE_HEADERS } from '../../auth/authenticate.ts'
 import { HttpRequestScope, type RequestScope } from '../../limits/request-scope.ts'
 import type { ResponseCache } from '../../response-cache/response-cache.ts'
-import { errorBody, errorDescriptions, validationErrorBody } from '../responses/errors.ts'
+import { documentedErrors, errorDescriptions, jsonContent, validationErrorBody } from '../responses/errors.ts'
 import type { ResponseHeaders } from '../responses/response-headers.ts'
 import type { SourceOf } from '../responses/response-schema.ts'
 import { answerFromCache, type Cacheable, isCacheableRequest } from './cached-responses.ts'
@@ -111,6 +112,19 @@ export function singleResponse<const S extends number, B extends z.ZodType>(
   return {
     responses: { [status]: { description, schema } } as Record<S, { description: string; schema: B }>,
     ...handledBy(verb, present),
+  }
+}
+
+/** For an operation that answers 200 with a message of `domain/protocol`. */
+export function messageResponse<M extends WireObject<z.ZodRawShape>>(
+  description: string,
+  message: M,
+  verb: (ctx: RequestContext, raw: RawInput) => Promise<z.output<M>>,
+) {
+  return {
+    responses: { 200: { description, schema: message.in } },
+    handle: async (ctx: RequestContext, raw: RawInput) =>
+      ({ status: 200, body: toWire(message, await verb(ctx, raw)) }) as const,
   }
 }
 
@@ -232,17 +246,14 @@ function documentedResponses(declared: Operation, hasBody: boolean): Record<numb
   const limit = declared.keepsLease ? [] : [429]
   const conflicts = [...(keyed ? [409] : []), ...(preconditionFailed ? [412] : [])]
   const special = new Set([...declared.errors, ...conflicts, ...(hasBody ? [413, 415] : [])])
-  const statuses = [401, 403, ...special, 422, ...limit, 500, 503].sort()
-  const errors = statuses.map((status) => [
-    status,
-    status === 422 ? json(VALIDATION_DESCRIPTION, validationErrorBody) : json(errorDescriptions[status]!, errorBody),
-  ])
-  return Object.fromEntries([...success, ...errors])
+  return {
+    ...Object.fromEntries(success),
+    ...documentedErrors(401, 403, ...special, ...limit, 500, 503),
+    422: jsonContent(VALIDATION_DESCRIPTION, validationErrorBody),
+  }
 }
 
 const VALIDATION_DESCRIPTION = `${errorDescriptions[422]} An unknown query parameter is a violation too.`
 
 const NOT_MODIFIED_DESCRIPTION =
   'The caller already has this answer (`If-None-Match`). It has the headers of a 200 and no body.'
-
-const json = (description: string, schema: z.ZodType) => ({ description, content: { 'application/json': { schema } } })

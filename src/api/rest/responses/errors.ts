@@ -42,3 +42,18 @@ export const errorDescriptions: Record<number, string> = {
   502: 'The git provider can’t be reached.',
   503: 'The server is overloaded, or its database can’t be reached. `Retry-After` says when to try again. `OUTCOME_UNKNOWN` has no `Retry-After`: the write may have succeeded. Repeat it with the same `Idempotency-Key`, or read the resource first.',
 }
+
+/** For the OpenAPI document. */
+export const jsonContent = (description: string, schema: object) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
+
+/** By status: the answers for errors, for the OpenAPI document. */
+export function documentedErrors<S extends number>(...statuses: S[]) {
+  const answers = statuses.map((status) => {
+    const schema = status === 422 ? validationErrorBody : errorBody
+    return [status, jsonContent(errorDescriptions[status]!, schema)] as const
+  })
+  return Object.fromEntries(answers) as Record<S, ReturnType<typeof jsonContent>>
+}

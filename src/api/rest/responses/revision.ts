@@ -11,7 +11,6 @@ import { TRIGGER_WORDS, TRIGGERS, triggerOf } from '../../../domain/values/revis
 import { LogLevel, type LogLine, type Revision, RevisionStatus, Source } from '../../../domain/values/row-types.ts'
 import { sourceRevisionConfig } from '../../../domain/values/shapes.ts'
 import { actor, describeWords } from './actor.ts'
-import type { ResponseHeaders } from './response-headers.ts'
 import { pageSchema, responseSchema, shapeEncoder, time } from './response-schema.ts'
 
 export const reason = z.enum(REASON_WORDS).nullable()
@@ -60,19 +59,6 @@ export const revision = responseSchema(
 )
 
 export const revisionList = pageSchema('RevisionList', revision)
-
-/** Identifies the revision of this call, even if concurrent calls create others. */
-export const REVISION_ID_HEADER = {
-  'X-Revision-Id': {
-    type: 'string',
-    format: 'uuid',
-    description: 'The revision that this call created or changed. The header is absent if there is none.',
-  },
-} as const satisfies ResponseHeaders
-
-/** Empty for a call that changed no revision. */
-export const revisionIdHeader = (revisionId: string | null) =>
-  revisionId === null ? {} : { 'X-Revision-Id': revisionId }
 
 export const logLine = responseSchema(
   {},

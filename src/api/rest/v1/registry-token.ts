@@ -8,7 +8,7 @@ import { UnauthenticatedError } from '../../../domain/errors/errors.ts'
 import { exchangeInput, exchangeToken } from '../../../domain/sources/registry-tokens.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import { errorText } from '../framework/errors.ts'
-import { errorBody, errorDescriptions, validationErrorBody } from '../responses/errors.ts'
+import { documentedErrors, errorBody, jsonContent } from '../responses/errors.ts'
 
 const answer = z
   .object({
@@ -31,14 +31,9 @@ export function registryTokenRoute(fastify: FastifyInstance, core: Core): void {
       security: [],
       querystring: exchangeInput.shape.query,
       response: {
-        200: { description: 'A token for the registry.', content: { 'application/json': { schema: answer } } },
-        401: { description: errorDescriptions[401]!, content: { 'application/json': { schema: errorBody } } },
-        404: {
-          description: 'No container registry is configured.',
-          content: { 'application/json': { schema: errorBody } },
-        },
-        429: { description: errorDescriptions[429]!, content: { 'application/json': { schema: errorBody } } },
-        422: { description: errorDescriptions[422]!, content: { 'application/json': { schema: validationErrorBody } } },
+        200: jsonContent('A token for the registry.', answer),
+        404: jsonContent('No container registry is configured.', errorBody),
+        ...documentedErrors(401, 422, 429),
       },
     },
     handler: async (request, reply) => {

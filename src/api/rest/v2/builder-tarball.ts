@@ -4,14 +4,9 @@ import { z } from 'zod'
 import { tarballForBuilder, tarballInput } from '../../../domain/builders/control-plane.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { authenticateRequest } from '../framework/operation.ts'
-import { errorBody, errorDescriptions, validationErrorBody } from '../responses/errors.ts'
+import { documentedErrors } from '../responses/errors.ts'
 
 const bytes = z.string().meta({ format: 'binary' })
-
-const error = (status: 401 | 403 | 404 | 409 | 422 | 429) => ({
-  description: errorDescriptions[status]!,
-  content: { 'application/json': { schema: status === 422 ? validationErrorBody : errorBody } },
-})
 
 export function builderTarball(fastify: FastifyInstance, authenticate: Authenticate): void {
   fastify.get('/v2/builders/claims/:claim_id/tarball', {
@@ -25,12 +20,7 @@ export function builderTarball(fastify: FastifyInstance, authenticate: Authentic
       querystring: tarballInput.shape.query,
       response: {
         200: { description: 'The bytes of the tarball.', content: { 'application/octet-stream': { schema: bytes } } },
-        401: error(401),
-        403: error(403),
-        404: error(404),
-        409: error(409),
-        422: error(422),
-        429: error(429),
+        ...documentedErrors(401, 403, 404, 409, 422, 429),
       },
     },
     onRequest: authenticateRequest(authenticate),

@@ -8,16 +8,15 @@ import {
   logsOfBuilder,
   releaseForBuilder,
 } from '../../../domain/builders/control-plane.ts'
-import { toWire } from '../../../domain/parsing/codec.ts'
 import {
   builderAccessAnswer,
   builderClaimAnswer,
   builderCompleteAnswer,
   builderHeartbeatAnswer,
 } from '../../../domain/protocol/builders.ts'
-import { noContent, type Operation, operation } from '../framework/operation.ts'
+import { messageResponse, noContent, type Operation, operation } from '../framework/operation.ts'
 
-const tag = 'Builders'
+const call = { method: 'POST', tag: 'Builders', idempotency: 'not-documented' } as const
 
 /** Description of the tag in the OpenAPI document. */
 export const BUILDERS_GUIDE = `How a builder gets its work. A builder is a program that makes images on a separate machine. It uses a key of role \`builder\`, of a
@@ -33,25 +32,21 @@ const CLAIM_LOST = '409 with code `CLAIM_LOST`: the lease has ended or the token
 
 export const builders: Operation[] = [
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/builders/claims',
     operationId: 'claimBuilds',
     summary: 'Lease builds that have no holder',
     description:
       'Each answered build is taken by this call. The list is empty if there was nothing to build for `wait_seconds`. Keep such a call open while you have capacity: ' +
       'servers leave builds to builders only if a builder has called in the last 90 seconds. With a key of the organization the call covers all workspaces, so `X-Tenant-Id` is refused (422).',
-    tag,
     input: BUILDER_CALLS.claim.input,
-    idempotency: 'not-documented',
-    responses: { 200: { description: 'The new claims.', schema: builderClaimAnswer.in } },
+    ...messageResponse('The new claims.', builderClaimAnswer, async (ctx, raw) => ({
+      claims: await claimForBuilder(ctx, raw),
+    })),
     errors: [],
-    handle: async (ctx, raw) => ({
-      status: 200,
-      body: toWire(builderClaimAnswer, { claims: await claimForBuilder(ctx, raw) }),
-    }),
   }),
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/builders/heartbeat',
     operationId: 'heartbeatOfBuilds',
     keepsLease: true,
@@ -59,45 +54,34 @@ export const builders: Operation[] = [
     description:
       'One call extends all leases of a builder. Leases are extended when the call begins. With `wait_seconds` it answers when a claim is lost, ' +
       'at the latest after that time or half of `lease_seconds`. A call with an empty list only reports that the builder is alive.',
-    tag,
     input: BUILDER_CALLS.heartbeat.input,
-    idempotency: 'not-documented',
-    responses: { 200: { description: 'The lost claims.', schema: builderHeartbeatAnswer.in } },
+    ...messageResponse('The lost claims.', builderHeartbeatAnswer, async (ctx, raw) => ({
+      claims: await heartbeatOfBuilder(ctx, raw),
+    })),
     errors: [],
-    handle: async (ctx, raw) => ({
-      status: 200,
-      body: toWire(builderHeartbeatAnswer, { claims: await heartbeatOfBuilder(ctx, raw) }),
-    }),
   }),
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/builders/claims/{claim_id}/access',
     operationId: 'getBuildAccess',
     summary: 'Get credentials for the source and the registry',
     description: `The credentials are short-lived: request them when the build begins. You may request them again. ${CLAIM_LOST}`,
-    tag,
     input: BUILDER_CALLS.access.input,
-    idempotency: 'not-documented',
-    responses: {
-      200: { description: 'The credentials, or the reason why there are none.', schema: builderAccessAnswer.in },
-    },
+    ...messageResponse('The credentials, or the reason why there are none.', builderAccessAnswer, accessForBuilder),
     errors: [409],
-    handle: async (ctx, raw) => ({ status: 200, body: toWire(builderAccessAnswer, await accessForBuilder(ctx, raw)) }),
   }),
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/builders/claims/{claim_id}/logs',
     operationId: 'appendBuildLogs',
     summary: 'Append lines to the build log',
     description: `Lines keep their order. Each line is cut at 8 KiB. The body may have at most 1 MiB. ${CLAIM_LOST}`,
-    tag,
     input: BUILDER_CALLS.logs.input,
-    idempotency: 'not-documented',
     ...noContent('The lines are stored.', logsOfBuilder),
     errors: [409],
   }),
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/builders/claims/{claim_id}/complete',
     operationId: 'completeBuild',
     keepsLease: true,
@@ -105,18 +89,12 @@ export const builders: Operation[] = [
     description:
       'The claim ends with this call. `recorded: false`: the build had already ended (interrupted, superseded, or past its deadline), so the outcome changed nothing. ' +
       `Repeat a report of success or failure if its answer was lost. ${CLAIM_LOST}`,
-    tag,
     input: BUILDER_CALLS.complete.input,
-    idempotency: 'not-documented',
-    responses: { 200: { description: 'Whether the outcome was recorded.', schema: builderCompleteAnswer.in } },
+    ...messageResponse('Whether the outcome was recorded.', builderCompleteAnswer, completeForBuilder),
     errors: [409],
-    handle: async (ctx, raw) => ({
-      status: 200,
-      body: toWire(builderCompleteAnswer, await completeForBuilder(ctx, raw)),
-    }),
   }),
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/builders/claims/{claim_id}/release',
     operationId: 'releaseBuild',
     keepsLease: true,
@@ -124,9 +102,7 @@ export const builders: Operation[] = [
     description:
       'Another builder can take the build immediately. A release costs no try. Stop all work of the claim first. ' +
       `A builder calls it when it shuts down. ${CLAIM_LOST}`,
-    tag,
     input: BUILDER_CALLS.release.input,
-    idempotency: 'not-documented',
     ...noContent('The build can be claimed again.', releaseForBuilder),
     errors: [409],
   }),

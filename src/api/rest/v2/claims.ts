@@ -7,11 +7,10 @@ import {
   logsOfListener,
   releaseForListener,
 } from '../../../domain/claims/control-plane.ts'
-import { toWire } from '../../../domain/parsing/codec.ts'
 import { claimAnswer, completeAnswer, heartbeatAnswer } from '../../../domain/protocol/answers.ts'
-import { noContent, type Operation, operation } from '../framework/operation.ts'
+import { messageResponse, noContent, type Operation, operation } from '../framework/operation.ts'
 
-const tag = 'Data plane'
+const call = { method: 'POST', tag: 'Data plane', idempotency: 'not-documented' } as const
 
 /** The protocol for authors of listeners: description of the tag in the OpenAPI document. */
 export const DATA_PLANE_GUIDE = `How a listener gets its work. The control plane never connects to a listener. The listener sends calls with a key of role
@@ -58,7 +57,7 @@ const CLAIM_LOST = '409 with code `CLAIM_LOST`: the lease has ended or the token
 
 export const claims: Operation[] = [
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/listeners/{listener_id}/claims',
     operationId: 'claimWork',
     summary: 'Lease deployments that have no holder',
@@ -67,18 +66,14 @@ export const claims: Operation[] = [
       'One answer has at most 100 claims, even if `max` is larger; repeat the call while it returns claims. The list is empty if there was no work for `wait_seconds`. ' +
       'Always keep such a call open to get work immediately. Replicas of a listener share its deployments by calling concurrently. ' +
       'The call also reports that the listener is alive.',
-    tag,
     input: CALLS.claim.input,
-    idempotency: 'not-documented',
-    responses: { 200: { description: 'The new claims.', schema: claimAnswer.in } },
+    ...messageResponse('The new claims.', claimAnswer, async (ctx, raw) => ({
+      claims: await claimForListener(ctx, raw),
+    })),
     errors: [404],
-    handle: async (ctx, raw) => ({
-      status: 200,
-      body: toWire(claimAnswer, { claims: await claimForListener(ctx, raw) }),
-    }),
   }),
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/listeners/{listener_id}/heartbeat',
     operationId: 'heartbeat',
     keepsLease: true,
@@ -89,32 +84,26 @@ export const claims: Operation[] = [
       'Only claims with something new have an `assignment`. If there are very many, some follow in the next answer. ' +
       'Leave out a lost claim from then on. A call with an empty list only reports that the listener is alive. ' +
       'The body may have at most 1 MiB: keep health messages short, or send several calls.',
-    tag,
     input: CALLS.heartbeat.input,
-    idempotency: 'not-documented',
-    responses: { 200: { description: 'The state of each claim.', schema: heartbeatAnswer.in } },
+    ...messageResponse('The state of each claim.', heartbeatAnswer, async (ctx, raw) => ({
+      claims: await heartbeatOfListener(ctx, raw),
+    })),
     errors: [404],
-    handle: async (ctx, raw) => ({
-      status: 200,
-      body: toWire(heartbeatAnswer, { claims: await heartbeatOfListener(ctx, raw) }),
-    }),
   }),
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/listeners/{listener_id}/claims/{claim_id}/logs',
     operationId: 'appendLogs',
     summary: 'Append lines to the log of a revision',
     description:
       `Use type \`build\` for the output of a build, \`deploy\` for the rollout and the output of the agent. ` +
       `Lines keep their order. Each line is cut at 8 KiB. The body may have at most 1 MiB. ${CLAIM_LOST}`,
-    tag,
     input: CALLS.logs.input,
-    idempotency: 'not-documented',
     ...noContent('The lines are stored.', logsOfListener),
     errors: [404, 409],
   }),
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/listeners/{listener_id}/claims/{claim_id}/complete',
     operationId: 'completeStep',
     keepsLease: true,
@@ -124,17 +113,16 @@ export const claims: Operation[] = [
       'so the outcome changed nothing. Undo a `DEPLOY` then, so that `run` serves. ' +
       'Send `repo_commit_sha` and `artifact` with a successful `BUILD`. Send `repo_commit_sha`, if known, with a failed or stopped one, ' +
       `so that a redeploy builds the same commit. Repeat the call if its answer was lost. ${CLAIM_LOST}`,
-    tag,
     input: CALLS.complete.input,
-    idempotency: 'not-documented',
-    responses: {
-      200: { description: 'Whether the outcome was recorded, and the next assignment.', schema: completeAnswer.in },
-    },
+    ...messageResponse(
+      'Whether the outcome was recorded, and the next assignment.',
+      completeAnswer,
+      completeForListener,
+    ),
     errors: [404, 409],
-    handle: async (ctx, raw) => ({ status: 200, body: toWire(completeAnswer, await completeForListener(ctx, raw)) }),
   }),
   operation({
-    method: 'POST',
+    ...call,
     path: '/v2/listeners/{listener_id}/claims/{claim_id}/release',
     operationId: 'releaseClaim',
     keepsLease: true,
@@ -142,9 +130,7 @@ export const claims: Operation[] = [
     description:
       'Another holder can take the deployment immediately. A step in progress loses no try. Stop all work of the claim first. ' +
       `A listener calls it when it shuts down. ${CLAIM_LOST}`,
-    tag,
     input: CALLS.release.input,
-    idempotency: 'not-documented',
     ...noContent('The deployment has no holder.', releaseForListener),
     errors: [404, 409],
   }),

@@ -22,7 +22,7 @@ import type { ReadContext } from '../../../domain/transaction/context.ts'
 import { cacheable } from '../framework/cached-responses.ts'
 import { handledBy, noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { bulkDeletion, deployment, deploymentList } from '../responses/deployment.ts'
-import { REVISION_ID_HEADER, revisionIdHeader } from '../responses/revision.ts'
+import { writtenDeployment } from './written.ts'
 
 const tag = 'Deployments'
 
@@ -42,18 +42,8 @@ export const deployments: Operation[] = [
     summary: 'Create a deployment with its first revision',
     tag,
     input: createInput,
-    responses: {
-      201: {
-        description: 'The deployment. Its `latest_revision_id` is the first revision.',
-        schema: deployment,
-        headers: REVISION_ID_HEADER,
-      },
-    },
+    ...writtenDeployment(201, 'The deployment. Its `latest_revision_id` is the first revision.', createDeployment),
     errors: [404, 409, 502],
-    ...handledBy(
-      (ctx, raw) => createDeployment(ctx, raw, readWritten),
-      ({ deployment, revisionId }) => ({ status: 201, body: deployment, headers: revisionIdHeader(revisionId) }),
-    ),
   }),
   operation({
     method: 'GET',
@@ -109,14 +99,8 @@ export const deployments: Operation[] = [
     tag,
     input: updateInput,
     ifMatch: true,
-    responses: {
-      200: { description: 'The deployment after this call.', schema: deployment, headers: REVISION_ID_HEADER },
-    },
+    ...writtenDeployment(200, 'The deployment after this call.', updateDeployment),
     errors: [404, 409],
-    ...handledBy(
-      (ctx, raw) => updateDeployment(ctx, raw, readWritten),
-      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionIdHeader(revisionId) }),
-    ),
   }),
   operation({
     method: 'POST',

@@ -1,5 +1,4 @@
 /** Operations on revisions (docs/api-rules.md#paging, docs/deployments.md#revisions-and-rollouts). */
-import { readWritten, readWrittenRevision } from '../../../domain/deployments/read-after-write.ts'
 import { getRevisionDetails, revisionDetailsInput } from '../../../domain/deployments/revision-details.ts'
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
 import { compareInput, compareRevisions } from '../../../domain/revision-diff/compare-revisions.ts'
@@ -7,10 +6,10 @@ import { getRevision, getRevisionInput, listRevisions, listRevisionsInput } from
 import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
 import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
 import { cacheable } from '../framework/cached-responses.ts'
-import { handledBy, type Operation, operation, singleResponse } from '../framework/operation.ts'
-import { deployment } from '../responses/deployment.ts'
-import { REVISION_ID_HEADER, revision, revisionIdHeader, revisionList } from '../responses/revision.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
+import { revision, revisionList } from '../responses/revision.ts'
 import { revisionComparison, revisionDetails } from '../responses/revision-details.ts'
+import { writtenDeployment, writtenRevision } from './written.ts'
 
 const tag = 'Revisions'
 
@@ -25,12 +24,8 @@ export const revisions: Operation[] = [
     tag,
     input: updateInput,
     ifMatch: true,
-    responses: { 201: { description: 'The new revision.', schema: revision, headers: REVISION_ID_HEADER } },
+    ...writtenRevision(201, 'The new revision.', createRevision),
     errors: [404, 409],
-    ...handledBy(
-      (ctx, raw) => createRevision(ctx, raw, readWrittenRevision),
-      (made) => ({ status: 201, body: made, headers: revisionIdHeader(made.id) }),
-    ),
   }),
   operation({
     method: 'GET',
@@ -86,12 +81,8 @@ export const revisions: Operation[] = [
     tag,
     input: redeployInput,
     ifMatch: true,
-    responses: { 200: { description: 'The deployment.', schema: deployment, headers: REVISION_ID_HEADER } },
+    ...writtenDeployment(200, 'The deployment.', redeployRevision),
     errors: [400, 404],
-    ...handledBy(
-      (ctx, raw) => redeployRevision(ctx, raw, readWritten),
-      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionIdHeader(revisionId) }),
-    ),
   }),
   operation({
     method: 'POST',
@@ -100,11 +91,7 @@ export const revisions: Operation[] = [
     summary: 'Stop a revision that is in progress',
     tag,
     input: interruptInput,
-    responses: { 200: { description: 'The revision.', schema: revision, headers: REVISION_ID_HEADER } },
+    ...writtenRevision(200, 'The revision.', interruptRevision),
     errors: [404, 409],
-    ...handledBy(
-      (ctx, raw) => interruptRevision(ctx, raw, readWrittenRevision),
-      (moved) => ({ status: 200, body: moved, headers: revisionIdHeader(moved.id) }),
-    ),
   }),
 ]

@@ -1,6 +1,5 @@
 /** Operations on secrets of a deployment by name (docs/deployments.md#secrets). */
 import { z } from 'zod'
-import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import {
   changeSecrets,
   changeSecretsInput,
@@ -9,11 +8,10 @@ import {
 } from '../../../domain/deployments/secrets.ts'
 import { listSecrets, listSecretsInput, type NamedSecret } from '../../../domain/secrets/secret-set.ts'
 import { secret } from '../../../domain/values/shapes.ts'
-import { handledBy, type Operation, operation, singleResponse } from '../framework/operation.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { actor } from '../responses/actor.ts'
-import { deployment } from '../responses/deployment.ts'
 import { responseSchema, time } from '../responses/response-schema.ts'
-import { REVISION_ID_HEADER, revisionIdHeader } from '../responses/revision.ts'
+import { writtenDeployment } from './written.ts'
 
 const namedSecret = responseSchema(
   { id: 'NamedSecret' },
@@ -58,14 +56,8 @@ export const secrets: Operation[] = [
     tag,
     input: changeSecretsInput,
     ifMatch: true,
-    responses: {
-      200: { description: 'The deployment after this call.', schema: deployment, headers: REVISION_ID_HEADER },
-    },
+    ...writtenDeployment(200, 'The deployment after this call.', changeSecrets),
     errors: [404, 409],
-    ...handledBy(
-      (ctx, raw) => changeSecrets(ctx, raw, readWritten),
-      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionIdHeader(revisionId) }),
-    ),
   }),
   operation({
     method: 'POST',
