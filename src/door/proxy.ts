@@ -114,7 +114,7 @@ export class AppProxy {
       this.#sent.set(request, sent)
       sent.on('information', (hint) => forwardEarlyHints(hint, request, response))
       // httpxy ends the forwarded request in a later handler
-      request.once('end', () => forwardTrailers(request, sent))
+      if (isChunked(request)) request.once('end', () => forwardTrailers(request, sent))
       sent.once('upgrade', (_response, socket) => {
         socket.destroy()
         sent.emit('error', new Error('The agent switched protocols without a request to.'))
@@ -129,7 +129,7 @@ export class AppProxy {
       agentResponse.headers.connection = response.shouldKeepAlive ? 'keep-alive' : 'close'
       agentResponse.headers['x-request-id'] ??= request.headers['x-request-id']
       protectCookies(agentResponse, request)
-      agentResponse.once('end', () => forwardTrailers(agentResponse, response))
+      if (isChunked(agentResponse)) agentResponse.once('end', () => forwardTrailers(agentResponse, response))
     })
     const opened = new WeakSet<Duplex>()
     this.#proxy.on('proxyReqWs', (sent, request, socket) => {
@@ -217,18 +217,27 @@ export class AppProxy {
     for (const target of targets) target.retire()
   }
 
-  /** Chooses the target and counts the exchange synchronously, so no switch can happen between. */
-  async #route(exchange: http.ServerResponse | Duplex): Promise<Target | null> {
+  /** Calls `forward` with the target when the request may begin; immediately if nothing is in its way. */
+  #route(exchange: http.ServerResponse | Duplex, forward: (target: Target | null) => void): void {
     const turn = this.#turns.take()
-    if (turn) await turn
-    if (this.#paused) await this.#paused
-    if (this.#asleep) await this.#asleep.serves()
+    if (turn || this.#paused || this.#asleep) void this.#wait(turn).then(() => this.#begin(exchange, forward))
+    else this.#begin(exchange, forward)
+  }
+
+  async #wait(turn: Promise<void> | null): Promise<void> {
+    await turn
+    await this.#paused
+    await this.#asleep?.serves()
+  }
+
+  /** Chooses the target and counts the exchange synchronously, so no switch can happen between. */
+  #begin(exchange: http.ServerResponse | Duplex, forward: (target: Target | null) => void): void {
     const target = this.#target
     if (target && !exchange.destroyed) target.track(exchange)
     if (target) this.#onRequest()
     const entry = entryOf(exchange)
     if (entry && target) entry.upstream = target.upstream
-    return target
+    forward(target)
   }
 
   /** Forwards a request of a client. */
@@ -260,26 +269,29 @@ export class AppProxy {
       this.#upgraded.delete(socket)
       this.#activeAt = performance.now()
     })
-    void this.#route(socket).then((target) => {
+    this.#route(socket, (target) => {
       if (socket.destroyed) return
       if (!target) return refuse(socket, 503)
       this.#isEnding.set(socket, () => target.ending)
-      return this.#proxy.ws(request, socket as Socket, { target: placeOf(target), agent: false }, head)
+      void this.#proxy.ws(request, socket as Socket, { target: placeOf(target), agent: false }, head)
     })
   }
 
   #forward(request: http.IncomingMessage, response: http.ServerResponse, reuse = canBeRepeated(request)): void {
-    void this.#route(response).then((target) => {
+    this.#route(response, (target) => {
       // it may have got an answer when the address was closed
       if (response.destroyed || response.writableEnded) return
       if (!target) return answer(response, 503, this.#asleep ? NOT_AWAKE : NOTHING_SERVES)
       endBodyProperly(response, () => target.ending)
       const buffer = this.bounds.limitedBody(request, response, () => this.#sent.get(request)?.destroy())
       const options = { target: placeOf(target), agent: reuse && target.agent, ...(buffer && { buffer }) }
-      return this.#proxy.web(request, response, options)
+      void this.#proxy.web(request, response, options)
     })
   }
 }
+
+/** Only such messages have trailers. */
+const isChunked = ({ headers }: http.IncomingMessage) => headers['transfer-encoding'] !== undefined
 
 const isHttp2 = ({ httpVersionMajor }: http.IncomingMessage) => httpVersionMajor > 1
 

@@ -11,7 +11,7 @@ const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d*)?$/i
 export function hostOf(request: IncomingMessage): string | null {
   const { rawHeaders, headers } = request
   let named = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) if (/^host$/i.test(rawHeaders[i]!)) named++
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]!.toLowerCase() === 'host') named++
   if (named > 1) return null
   const absolute = /^https?:\/\/([^/?#]*)([^#]*)/i.exec(request.url!)
   if (absolute) {
