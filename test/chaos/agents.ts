@@ -4,10 +4,12 @@ import { rm } from 'node:fs/promises'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { overTcp } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import type { Report } from '../support/steady/client.ts'
 import {
   type Deployed,
   found,
+  KEY,
   pause,
   type SteadyPlace,
   type SteadyPlaceOptions,
@@ -15,7 +17,7 @@ import {
 } from '../support/steady/place.ts'
 import { inUse, restart, rollingRestart, standstill, taken } from '../support/steady/restarts.ts'
 import { supervisorsOf } from '../support/steady/supervisors.ts'
-import { checkout } from '../support/steady/upgrade.ts'
+import { type Checkout, checkout } from '../support/steady/upgrade.ts'
 import { tcpProxy } from '../support/tcp-proxy.ts'
 import type { Scenario } from './main.ts'
 import { overload } from './overload.ts'
@@ -25,6 +27,9 @@ const SETTINGS = { APPS_PORT: '0' }
 const TIMES = Number(process.env.CHAOS_TIMES ?? 5)
 /** Duration of a database outage, in ms. */
 const AWAY_MS = Number(process.env.CHAOS_AWAY_SECONDS ?? 60) * 1000
+
+/** Requests that must be answered after each fault. */
+const REQUESTS_AFTER = 100
 
 export const agentScenarios: readonly Scenario[] = [
   ['restart', () => at({}, restarts)],
@@ -36,6 +41,7 @@ export const agentScenarios: readonly Scenario[] = [
   ['switch', () => at({}, switches)],
   ['supervisor', () => at({}, supervisorKilled)],
   ['rollback', () => at({}, rollback)],
+  ['front-door', frontDoor],
   ['overload', () => at({ settings: { APPS_PORT: '0' } }, overload)],
 ]
 
@@ -49,12 +55,15 @@ async function at(options: SteadyPlaceOptions, run: (place: SteadyPlace) => Prom
 }
 
 /** Runs a scenario on a Postgres that the scenario, not a server, starts and stops. */
-async function onDatabase(run: (place: SteadyPlace, databaseUrl: string) => Promise<boolean>): Promise<boolean> {
+async function onDatabase(
+  run: (place: SteadyPlace, databaseUrl: string) => Promise<boolean>,
+  settings: Record<string, string> = {},
+): Promise<boolean> {
   const dataDir = newDataDir()
   const embedded = await startEmbedded({ dataDir })
   const url = overTcp(embedded.url)
   try {
-    return await at({ databaseUrl: url, settings: { LEASE_SECONDS: '5' } }, (place) => run(place, url))
+    return await at({ databaseUrl: url, settings: { LEASE_SECONDS: '5', ...settings } }, (place) => run(place, url))
   } finally {
     await embedded.stop()
     await rm(dataDir, { recursive: true, force: true })
@@ -219,6 +228,78 @@ async function supervisorKilled(place: SteadyPlace): Promise<boolean> {
       right = took <= answer.startMs + 2000 && right
     }
   return right
+}
+
+/** All faults in turn, for an agent with a name that needs a key. Its streams stay open through all of them. */
+async function frontDoor(): Promise<boolean> {
+  const port = String(await freePort())
+  const settings = { APPS_PORT: port, DRAIN_SECONDS: '900' }
+  const next = await checkout({ another: true })
+  try {
+    await next.shareInstall()
+    return await onDatabase((place, databaseUrl) => throughAllFaults(place, { databaseUrl, port, next }), settings)
+  } finally {
+    await next.remove()
+  }
+}
+
+async function throughAllFaults(
+  place: SteadyPlace,
+  { databaseUrl, port, next }: { databaseUrl: string; port: string; next: Checkout },
+): Promise<boolean> {
+  const proxy = await tcpProxy(databaseUrl)
+  try {
+    let server = await place.start({ DATABASE_URL: proxy.url })
+    const agent = await place.deploy('one', { access: 'workspace' })
+    const url = `http://127.0.0.1:${port}/~${agent.name}`
+    const [revision] = await place.revisions(agent.id)
+    const restartBy = async (signal: 'SIGTERM' | 'SIGKILL', folder?: string) => {
+      await place.end(server, signal)
+      server = await place.start({ DATABASE_URL: proxy.url }, folder)
+      await taken(place, agent, server)
+    }
+    const report = await inUse(
+      { url },
+      async (client) => {
+        const step = async (what: string, work: () => Promise<unknown>) => {
+          const { requests, failed, cut } = client.report()
+          const [wereFailed, wereCut] = [failed.length, cut.length]
+          await work()
+          await client.answered(REQUESTS_AFTER)
+          const { requests: now } = client.report()
+          console.log(
+            `  ${what}: ${now - requests} requests, ${failed.length - wereFailed} failed, ${cut.length - wereCut} streams cut`,
+          )
+        }
+        await step('a new revision', async () => {
+          await place.reaches(agent.id, await place.update(agent.id, 'two'), 'DEPLOYED')
+          await client.meets(({ greeting }) => greeting === 'two')
+        })
+        await step('a rollback', async () => {
+          await place.redeploy(agent.id, revision!.id)
+          await client.meets(({ pid }) => client.report().agents[2]?.pid === pid)
+        })
+        await step('SIGTERM to the server', () => restartBy('SIGTERM'))
+        await step('kill -9 of the server', () => restartBy('SIGKILL'))
+        await step(`the database away for ${AWAY_MS / 1000} s`, async () => {
+          proxy.away(true)
+          await pause(AWAY_MS)
+          proxy.away(false)
+          await taken(place, agent, server)
+        })
+        await step('a new version of server and door', async () => {
+          const { doors } = supervisorsOf(place.dataDir)
+          await restartBy('SIGTERM', next.folder)
+          await found(async () => supervisorsOf(place.dataDir).doors.some((pid) => !doors.includes(pid)))
+        })
+        await pause(AWAY_MS)
+      },
+      { streams: 20, headers: { 'x-api-key': KEY } },
+    )
+    return well('all of it', report, 3)
+  } finally {
+    proxy.close()
+  }
 }
 
 async function rollback(place: SteadyPlace): Promise<boolean> {

@@ -41,8 +41,18 @@ export interface SteadyClient {
   stop(): Promise<Report>
 }
 
+export interface SteadyClientOptions {
+  /** number of open streams */
+  streams?: number
+  /** sent with each request and stream */
+  headers?: Record<string, string>
+}
+
 /** Resolves when all streams are open. `url`: the stable address of a steady agent. */
-export async function steadyClient(url: string, { streams = STREAMS } = {}): Promise<SteadyClient> {
+export async function steadyClient(
+  url: string,
+  { streams = STREAMS, headers = {} }: SteadyClientOptions = {},
+): Promise<SteadyClient> {
   const kept = new http.Agent({ keepAlive: true })
   const report: Report = { requests: 0, failed: [], cut: [], agents: [], backwards: 0, slowest: 0 }
   const waiting = new Set<() => void>()
@@ -54,7 +64,7 @@ export async function steadyClient(url: string, { streams = STREAMS } = {}): Pro
   async function ask(fresh: boolean): Promise<void> {
     const sentAt = performance.now()
     try {
-      note(JSON.parse(await get(url, fresh ? false : kept)), sentAt)
+      note(JSON.parse(await get(url, { headers, agent: fresh ? false : kept })), sentAt)
     } catch (error) {
       report.failed.push(`${fresh ? 'fresh' : 'kept'}: ${(error as Error).message}`)
     }
@@ -86,7 +96,9 @@ export async function steadyClient(url: string, { streams = STREAMS } = {}): Pro
   const cut = (why: string) => {
     if (!stopped) report.cut.push(why)
   }
-  const opening = Array.from({ length: streams }, (_, index) => (index % 2 ? openSocket : openEvents)(url, cut))
+  const opening = Array.from({ length: streams }, (_, index) =>
+    (index % 2 ? openSocket : openEvents)(url, headers, cut),
+  )
   open.push(...(await Promise.all(opening)))
 
   // sends all requests that are due, so that a busy moment of this process skips none
@@ -118,9 +130,9 @@ export async function steadyClient(url: string, { streams = STREAMS } = {}): Pro
   }
 }
 
-function get(url: string, agent: http.Agent | false): Promise<string> {
+function get(url: string, options: Pick<http.RequestOptions, 'headers' | 'agent'>): Promise<string> {
   return new Promise((resolve, reject) => {
-    const request = http.get(url, { agent, timeout: REQUEST_TIMEOUT_MS }, (response) => {
+    const request = http.get(url, { ...options, timeout: REQUEST_TIMEOUT_MS }, (response) => {
       let text = ''
       response.setEncoding('utf8')
       response.on('data', (chunk: string) => {
@@ -146,9 +158,11 @@ function inOrder(cut: (why: string) => void): (n: number) => void {
   }
 }
 
-function openEvents(url: string, cut: (why: string) => void): Promise<{ end(): void }> {
+type Headers = Record<string, string>
+
+function openEvents(url: string, headers: Headers, cut: (why: string) => void): Promise<{ end(): void }> {
   return new Promise((resolve, reject) => {
-    const request = http.get(`${url}/ticks`, { agent: false }, (response) => {
+    const request = http.get(`${url}/ticks`, { agent: false, headers }, (response) => {
       const next = inOrder(cut)
       let text = ''
       response.setEncoding('utf8')
@@ -165,9 +179,9 @@ function openEvents(url: string, cut: (why: string) => void): Promise<{ end(): v
   })
 }
 
-function openSocket(url: string, cut: (why: string) => void): Promise<{ end(): void }> {
+function openSocket(url: string, headers: Headers, cut: (why: string) => void): Promise<{ end(): void }> {
   return new Promise((resolve, reject) => {
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/ticks`)
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ticks`, { headers })
     const next = inOrder(cut)
     socket.addEventListener('message', ({ data }) => {
       next(Number(data))

@@ -11,10 +11,12 @@ import { newDataDir } from '../data-dir.ts'
 import { cli, type RunningServer, startServer } from '../process.ts'
 import { type AgentRepository, agentRepository } from '../repository.ts'
 
-const KEY = 'cpk_steady_admin_key'
+/** the admin's key of the place */
+export const KEY = 'cpk_steady_admin_key'
 
 export interface Deployed {
   id: string
+  name: string
   url: string
 }
 
@@ -38,7 +40,7 @@ export interface SteadyPlace {
   freeze(server: RunningServer): void
   thaw(server: RunningServer): void
   /** Deploys a steady agent with this greeting. Resolves when it serves. */
-  deploy(greeting: string, how?: { startDelayMs?: number; limitMs?: number }): Promise<Deployed>
+  deploy(greeting: string, how?: { startDelayMs?: number; limitMs?: number; access?: string }): Promise<Deployed>
   /** Deploys a new revision with this greeting without waiting. Returns its id. */
   update(id: string, greeting: string): Promise<string>
   redeploy(id: string, revisionId: string): Promise<void>
@@ -130,7 +132,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
       process.kill(server.child.pid!, 'SIGCONT')
       frozen.delete(server)
     },
-    async deploy(greeting, { startDelayMs = 0, limitMs } = {}) {
+    async deploy(greeting, { startDelayMs = 0, limitMs, access = 'public' } = {}) {
       const name = `steady-${names++}`
       const repository = await agentRepository(gitDirectory, name, undefined, 'steady-agent')
       await repository.push(greeting)
@@ -140,12 +142,12 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
         source: 'gitprovider',
         source_config: { integration_id: integration.id, repo_url: repository.url, install_command: 'true' },
         source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
-        access: 'public',
+        access,
         secrets: [{ name: 'START_DELAY_MS', value: String(startDelayMs) }],
       })
       repositories.set(id, repository)
       await place.reaches(id, latest_revision_id, 'DEPLOYED', limitMs)
-      return { id, url: (await rest('GET', `/v2/deployments/${id}`)).url }
+      return { id, name, url: (await rest('GET', `/v2/deployments/${id}`)).url }
     },
     async update(id, greeting) {
       await repositories.get(id)!.push(greeting)

@@ -1,14 +1,18 @@
 /** Restarts and freezes of servers while a client uses their agent. The client must not notice. */
 import type { RunningServer } from '../process.ts'
-import { type Report, type SteadyClient, steadyClient } from './client.ts'
+import { type Report, type SteadyClient, type SteadyClientOptions, steadyClient } from './client.ts'
 import { type Deployed, found, type SteadyPlace } from './place.ts'
 
 /** Requests that must be answered before and after the change. */
 const REQUESTS_BEFORE_AND_AFTER = 100
 
 /** Runs `work` while a client uses the agent. */
-export async function inUse({ url }: Deployed, work: (client: SteadyClient) => Promise<void>): Promise<Report> {
-  const client = await steadyClient(url)
+export async function inUse(
+  { url }: Pick<Deployed, 'url'>,
+  work: (client: SteadyClient) => Promise<void>,
+  options?: SteadyClientOptions,
+): Promise<Report> {
+  const client = await steadyClient(url, options)
   try {
     await client.answered(REQUESTS_BEFORE_AND_AFTER)
     await work(client)

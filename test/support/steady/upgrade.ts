@@ -21,14 +21,16 @@ export interface Checkout {
   remove(): Promise<void>
 }
 
-/** `another`: makes a version with a different supervisor program. */
+/** The programs that outlive a server. */
+const PROGRAMS = ['dataplane/process/supervisor/keeper/main.ts', 'door/main.ts']
+
+/** `another`: makes a version with a different supervisor and door. */
 export async function checkout({ another = false } = {}): Promise<Checkout> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-checkout-'))
   for (const file of FILES) await cp(path.join(ROOT, file), path.join(folder, file), { recursive: true })
-  if (another) {
-    const program = path.join(folder, 'src/dataplane/process/supervisor/keeper/main.ts')
-    await appendFile(program, `\nprocess.title = 'another version'\n`)
-  }
+  if (another)
+    for (const program of PROGRAMS)
+      await appendFile(path.join(folder, 'src', program), `\nprocess.title = 'another version'\n`)
   return {
     folder,
     async install() {
