@@ -42,7 +42,7 @@ export function rowMutation<Row>(
   select: (tx: Tx, id: string, query: object) => Promise<Row>,
 ) {
   return {
-    success: (name: string) =>
+    type: (name: string) =>
       builder.objectRef<WrittenRow<Row>>(name).implement({
         fields: (t) => ({
           [field]: t.field({ type, description: 'The resource after this call.', resolve: ({ row }) => row as never }),

@@ -14,7 +14,7 @@ import { builder } from '../builder/builder.ts'
 import { newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { Role } from '../builder/enums.ts'
-import { verbInput } from '../builder/verb-input.ts'
+import { mutation, resultAs } from '../builder/mutation.ts'
 
 export const ApiKey = builder.objectRef<KeyView>('ApiKey').implement({
   description: 'A credential of a workspace, or of the whole organization. Its text is shown once, when it is created.',
@@ -71,18 +71,6 @@ const alreadyShown = ({ id, name }: KeyView) =>
     `The text of the API key '${name}' was only in the first answer to this call. If you lost it, revoke the key (${id}) and create another one.`,
   )
 
-const RevokeApiKeySuccess = builder.objectRef<KeyView>('RevokeApiKeySuccess').implement({
-  fields: (t) => ({ apiKey: t.field({ type: ApiKey, resolve: (key) => key }) }),
-})
-
-const UpdateApiKeySuccess = builder.objectRef<KeyView>('UpdateApiKeySuccess').implement({
-  fields: (t) => ({ apiKey: t.field({ type: ApiKey, resolve: (key) => key }) }),
-})
-
-const create = verbInput('CreateApiKeyInput', createInput)
-const update = verbInput('UpdateApiKeyInput', updateInput)
-const revoke = verbInput('RevokeApiKeyInput', revokeInput)
-
 builder.queryField('apiKeys', (t) =>
   t.connection(
     {
@@ -97,27 +85,27 @@ builder.queryField('apiKeys', (t) =>
   ),
 )
 
-builder.mutationFields((t) => ({
-  createApiKey: t.field({
-    type: CreateApiKeySuccess,
-    description: 'Creates an API key of this workspace. For admins.',
-    errors: { types: [NotFoundError] },
-    args: { input: t.arg({ type: create.type, required: true }) },
-    resolve: (_root, { input }, ctx) => createKey(ctx, create.raw(input)),
-  }),
-  updateApiKey: t.field({
-    type: UpdateApiKeySuccess,
-    description: 'Changes the owner of an API key. For admins. A key without an owner may set its own.',
-    errors: { types: [NotFoundError] },
-    args: { input: t.arg({ type: update.type, required: true }) },
-    resolve: (_root, { input }, ctx) => updateKey(ctx, update.raw(input)),
-  }),
-  revokeApiKey: t.field({
-    type: RevokeApiKeySuccess,
-    description:
-      'Revokes an API key immediately, and the keys of logins that it approved. Revoking it again changes nothing. For admins; a key may revoke itself, and the approver of a login its key.',
-    errors: { types: [NotFoundError] },
-    args: { input: t.arg({ type: revoke.type, required: true }) },
-    resolve: (_root, { input }, ctx) => revokeKey(ctx, revoke.raw(input)),
-  }),
-}))
+mutation('createApiKey', {
+  description: 'Creates an API key of this workspace. For admins.',
+  input: createInput,
+  type: CreateApiKeySuccess,
+  errors: [NotFoundError],
+  verb: createKey,
+})
+
+mutation('updateApiKey', {
+  description: 'Changes the owner of an API key. For admins. A key without an owner may set its own.',
+  input: updateInput,
+  type: resultAs('apiKey', ApiKey),
+  errors: [NotFoundError],
+  verb: updateKey,
+})
+
+mutation('revokeApiKey', {
+  description:
+    'Revokes an API key immediately, and the keys of logins that it approved. Revoking it again changes nothing. For admins; a key may revoke itself, and the approver of a login its key.',
+  input: revokeInput,
+  type: resultAs('apiKey', ApiKey),
+  errors: [NotFoundError],
+  verb: revokeKey,
+})

@@ -11,7 +11,7 @@ import { tokens } from '../../../domain/oauth/tokens/token.ts'
 import { builder } from '../builder/builder.ts'
 import { AuthorizationStatus } from '../builder/enums.ts'
 import { withArgumentNames } from '../builder/errors.ts'
-import { verbInput } from '../builder/verb-input.ts'
+import { mutation, resultAs } from '../builder/mutation.ts'
 import { OAuthToken } from './oauth-token.ts'
 
 const Authorization = builder.objectRef<AuthorizationView>('Authorization').implement({
@@ -48,22 +48,14 @@ function nullIfNotFound(error: unknown): null {
   throw error
 }
 
-const AuthenticateSuccess = builder.objectRef<AuthorizationView>('AuthenticateSuccess').implement({
-  fields: (t) => ({ authorization: t.field({ type: Authorization, resolve: (view) => view }) }),
+mutation('authenticate', {
+  description:
+    'Returns whether the agent can use a token of the person’s account. If not, it returns the URL where the person authorizes it.',
+  input: authenticateInput,
+  type: resultAs('authorization', Authorization),
+  errors: [NotFoundError, ConflictError],
+  verb: authenticate,
 })
-
-const begin = verbInput('AuthenticateInput', authenticateInput)
-
-builder.mutationField('authenticate', (t) =>
-  t.field({
-    type: AuthenticateSuccess,
-    description:
-      'Returns whether the agent can use a token of the person’s account. If not, it returns the URL where the person authorizes it.',
-    errors: { types: [NotFoundError, ConflictError] },
-    args: { input: t.arg({ type: begin.type, required: true }) },
-    resolve: (_root, { input }, ctx) => authenticate(ctx, begin.raw(input)),
-  }),
-)
 
 builder.queryField('authorization', (t) =>
   t.field({

@@ -29,14 +29,9 @@ import { createUploadUrl, type UploadUrl, uploadUrlInput } from '../../../domain
 import { setDeploymentTags, setTagsInput } from '../../../domain/tags.ts'
 import type { Secret } from '../../../domain/values/shapes.ts'
 import { builder } from '../builder/builder.ts'
+import { deletion, mutation } from '../builder/mutation.ts'
 import { toSnake } from '../builder/naming.ts'
-import { verbInput } from '../builder/verb-input.ts'
 import { readBack, withDeployment, withOptionalRevision, withRevision } from './written-deployment.ts'
-
-const DeleteDeploymentSuccess = builder.objectRef<{ deploymentId: string }>('DeleteDeploymentSuccess').implement({
-  description: 'The deletion has begun. Until the runtime is torn down the status is AWAITING_DELETE.',
-  fields: (t) => ({ deploymentId: t.exposeID('deploymentId') }),
-})
 
 const DeleteDeploymentOutcome = builder.objectRef<BulkResult>('DeleteDeploymentOutcome').implement({
   description: 'The outcome for one deployment.',
@@ -90,15 +85,6 @@ const CreateDeploymentLinkSuccess = builder.objectRef<DeploymentLink>('CreateDep
   }),
 })
 
-const create = verbInput('CreateDeploymentInput', createInput)
-const update = verbInput('UpdateDeploymentInput', updateInput, 'version')
-const restart = verbInput('RestartDeploymentInput', restartInput, 'version')
-const remove = verbInput('DeleteDeploymentInput', deleteInput, 'version')
-const upload = verbInput('CreateUploadUrlInput', uploadUrlInput)
-const link = verbInput('CreateDeploymentLinkInput', linkInput)
-const push = verbInput('CreatePushTokenInput', pushTokenInput)
-const tag = verbInput('SetDeploymentTagsInput', setTagsInput, 'version')
-
 const DeleteDeploymentsInput = builder.inputType('DeleteDeploymentsInput', {
   fields: (t) => ({
     deploymentIds: t.idList({ required: true, description: 'At most 100 ids.' }),
@@ -110,60 +96,6 @@ const DeleteDeploymentsInput = builder.inputType('DeleteDeploymentsInput', {
 })
 
 builder.mutationFields((t) => ({
-  createDeployment: t.field({
-    type: withRevision('CreateDeploymentSuccess'),
-    description: 'Creates a deployment with its first revision.',
-    errors: { types: [NotFoundError, ConflictError] },
-    args: { input: t.arg({ type: create.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => createDeployment(ctx, create.raw(input), readBack(ctx, info)),
-  }),
-  updateDeployment: t.field({
-    type: withOptionalRevision('UpdateDeploymentSuccess'),
-    description:
-      'Changes the given members and keeps the rest. A git ref, configuration path, image, tarball or secrets create a new revision. If only secrets change, the new revision reuses what runs, without a build.',
-    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
-    args: { input: t.arg({ type: update.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => updateDeployment(ctx, update.raw(input), readBack(ctx, info)),
-  }),
-  restartDeployment: t.field({
-    type: withDeployment('RestartDeploymentSuccess'),
-    description:
-      'Replaces the processes of the running revision by new ones, without a new revision, build or rollout. The old processes serve until the new ones are ready. `restarting` is true until that is done.',
-    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
-    args: { input: t.arg({ type: restart.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => restartDeployment(ctx, restart.raw(input), readBack(ctx, info)),
-  }),
-  createUploadUrl: t.field({
-    type: CreateUploadUrlSuccess,
-    description: 'Creates a URL for the upload of a source tarball. For `internal_source` deployments.',
-    errors: { types: [NotFoundError, ConflictError] },
-    args: { input: t.arg({ type: upload.type, required: true }) },
-    resolve: (_root, { input }, ctx) => createUploadUrl(ctx, upload.raw(input)),
-  }),
-  createDeploymentLink: t.field({
-    type: CreateDeploymentLinkSuccess,
-    description: 'Creates a link that opens the agent in a browser. For viewers.',
-    errors: { types: [NotFoundError, ConflictError] },
-    args: { input: t.arg({ type: link.type, required: true }) },
-    resolve: (_root, { input }, ctx) => createDeploymentLink(ctx, link.raw(input)),
-  }),
-  createPushToken: t.field({
-    type: CreatePushTokenSuccess,
-    description: 'Creates a token that pushes images of an internal_container deployment to the configured registry.',
-    errors: { types: [NotFoundError, ConflictError] },
-    args: { input: t.arg({ type: push.type, required: true }) },
-    resolve: (_root, { input }, ctx) => createPushToken(ctx, push.raw(input)),
-  }),
-  deleteDeployment: t.field({
-    type: DeleteDeploymentSuccess,
-    description: 'Deletes a deployment. Its name can be reused immediately. Deleting it again changes nothing.',
-    errors: { types: [NotFoundError, PreconditionFailedError] },
-    args: { input: t.arg({ type: remove.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => {
-      await deleteDeployment(ctx, remove.raw(input))
-      return { deploymentId: input.deploymentId as string }
-    },
-  }),
   deleteDeployments: t.field({
     type: DeleteDeploymentsSuccess,
     description: 'Deletes several deployments independently and reports the outcome of each.',
@@ -171,77 +103,148 @@ builder.mutationFields((t) => ({
     args: { input: t.arg({ type: DeleteDeploymentsInput, required: true }) },
     resolve: (_root, { input }, ctx) => deleteDeployments(ctx, { query: toSnake(input) }),
   }),
-  setDeploymentTags: t.field({
-    type: withDeployment('SetDeploymentTagsSuccess'),
-    description: 'Replaces the tags of a deployment. Tags that the workspace does not have yet are created.',
-    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
-    args: { input: t.arg({ type: tag.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => setDeploymentTags(ctx, tag.raw(input), readBack(ctx, info)),
-  }),
 }))
 
-const revise = verbInput('CreateRevisionInput', updateInput, 'version')
-const redeploy = verbInput('RedeployRevisionInput', redeployInput, 'version')
-const interrupt = verbInput('InterruptRevisionInput', interruptInput)
+mutation('createDeployment', {
+  description: 'Creates a deployment with its first revision.',
+  input: createInput,
+  type: withRevision,
+  errors: [NotFoundError, ConflictError],
+  verb: createDeployment,
+  readBack,
+})
 
-builder.mutationFields((t) => ({
-  createRevision: t.field({
-    type: withRevision('CreateRevisionSuccess'),
-    description:
-      'Changes the deployment like updateDeployment and always creates a new revision. If the input has no part of the source, the revision reuses what runs.',
-    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
-    args: { input: t.arg({ type: revise.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => createRevision(ctx, revise.raw(input), readBack(ctx, info)),
-  }),
-  redeployRevision: t.field({
-    type: withRevision('RedeployRevisionSuccess'),
-    description: 'Runs the revision again and makes it active on success. Use it for rollbacks.',
-    errors: { types: [NotFoundError, NotRedeployableError, PreconditionFailedError] },
-    args: { input: t.arg({ type: redeploy.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => redeployRevision(ctx, redeploy.raw(input), readBack(ctx, info)),
-  }),
-  interruptRevision: t.field({
-    type: withRevision('InterruptRevisionSuccess'),
-    description: 'Stops the revision immediately. The serving revision is not affected.',
-    errors: { types: [NotFoundError, ConflictError] },
-    args: { input: t.arg({ type: interrupt.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => interruptRevision(ctx, interrupt.raw(input), readBack(ctx, info)),
-  }),
-}))
+mutation('updateDeployment', {
+  description:
+    'Changes the given members and keeps the rest. A git ref, configuration path, image, tarball or secrets create a new revision. If only secrets change, the new revision reuses what runs, without a build.',
+  input: updateInput,
+  versioned: 'version',
+  type: withOptionalRevision,
+  errors: [NotFoundError, ConflictError, PreconditionFailedError],
+  verb: updateDeployment,
+  readBack,
+})
+
+mutation('restartDeployment', {
+  description:
+    'Replaces the processes of the running revision by new ones, without a new revision, build or rollout. The old processes serve until the new ones are ready. `restarting` is true until that is done.',
+  input: restartInput,
+  versioned: 'version',
+  type: withDeployment,
+  errors: [NotFoundError, ConflictError, PreconditionFailedError],
+  verb: restartDeployment,
+  readBack,
+})
+
+mutation('createUploadUrl', {
+  description: 'Creates a URL for the upload of a source tarball. For `internal_source` deployments.',
+  input: uploadUrlInput,
+  type: CreateUploadUrlSuccess,
+  errors: [NotFoundError, ConflictError],
+  verb: createUploadUrl,
+})
+
+mutation('createDeploymentLink', {
+  description: 'Creates a link that opens the agent in a browser. For viewers.',
+  input: linkInput,
+  type: CreateDeploymentLinkSuccess,
+  errors: [NotFoundError, ConflictError],
+  verb: createDeploymentLink,
+})
+
+mutation('createPushToken', {
+  description: 'Creates a token that pushes images of an internal_container deployment to the configured registry.',
+  input: pushTokenInput,
+  type: CreatePushTokenSuccess,
+  errors: [NotFoundError, ConflictError],
+  verb: createPushToken,
+})
+
+mutation('deleteDeployment', {
+  description: 'Deletes a deployment. Its name can be reused immediately. Deleting it again changes nothing.',
+  input: deleteInput,
+  versioned: 'version',
+  ...deletion(
+    'deployment_id',
+    'The deletion has begun. Until the runtime is torn down the status is AWAITING_DELETE.',
+    deleteDeployment,
+  ),
+  errors: [NotFoundError, PreconditionFailedError],
+})
+
+mutation('setDeploymentTags', {
+  description: 'Replaces the tags of a deployment. Tags that the workspace does not have yet are created.',
+  input: setTagsInput,
+  versioned: 'version',
+  type: withDeployment,
+  errors: [NotFoundError, ConflictError, PreconditionFailedError],
+  verb: setDeploymentTags,
+  readBack,
+})
+
+mutation('createRevision', {
+  description:
+    'Changes the deployment like updateDeployment and always creates a new revision. If the input has no part of the source, the revision reuses what runs.',
+  input: updateInput,
+  versioned: 'version',
+  type: withRevision,
+  errors: [NotFoundError, ConflictError, PreconditionFailedError],
+  verb: createRevision,
+  readBack,
+})
+
+mutation('redeployRevision', {
+  description: 'Runs the revision again and makes it active on success. Use it for rollbacks.',
+  input: redeployInput,
+  versioned: 'version',
+  type: withRevision,
+  errors: [NotFoundError, NotRedeployableError, PreconditionFailedError],
+  verb: redeployRevision,
+  readBack,
+})
+
+mutation('interruptRevision', {
+  description: 'Stops the revision immediately. The serving revision is not affected.',
+  input: interruptInput,
+  type: withRevision,
+  errors: [NotFoundError, ConflictError],
+  verb: interruptRevision,
+  readBack,
+})
 
 const RevealSecretSuccess = builder.objectRef<Secret>('RevealSecretSuccess').implement({
   description: 'The value of one secret. Don’t store it.',
   fields: (t) => ({ name: t.exposeString('name'), value: t.exposeString('value') }),
 })
 
-const set = verbInput('SetSecretsInput', changeSecretsInput, 'version')
-const unset = verbInput('UnsetSecretsInput', unsetSecretsInput, 'version')
-const reveal = verbInput('RevealSecretInput', revealSecretInput)
+const CHANGE_ERRORS = [NotFoundError, ConflictError, PreconditionFailedError]
 
-const CHANGE_ERRORS = { types: [NotFoundError, ConflictError, PreconditionFailedError] }
+mutation('setSecrets', {
+  description:
+    'Sets secrets by name and removes those in `unset`, in one new revision without a build. All other secrets stay, including concurrent changes to them.',
+  input: changeSecretsInput,
+  versioned: 'version',
+  type: withOptionalRevision,
+  errors: CHANGE_ERRORS,
+  verb: changeSecrets,
+  readBack,
+})
 
-builder.mutationFields((t) => ({
-  setSecrets: t.field({
-    type: withOptionalRevision('SetSecretsSuccess'),
-    description:
-      'Sets secrets by name and removes those in `unset`, in one new revision without a build. All other secrets stay, including concurrent changes to them.',
-    errors: CHANGE_ERRORS,
-    args: { input: t.arg({ type: set.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => changeSecrets(ctx, set.raw(input), readBack(ctx, info)),
-  }),
-  unsetSecrets: t.field({
-    type: withOptionalRevision('UnsetSecretsSuccess'),
-    description: 'Removes secrets by name, in one new revision without a build. All other secrets stay.',
-    errors: CHANGE_ERRORS,
-    args: { input: t.arg({ type: unset.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => changeSecrets(ctx, unset.raw(input), readBack(ctx, info)),
-  }),
-  revealSecret: t.field({
-    type: RevealSecretSuccess,
-    description:
-      'Returns the value of one secret to callers who may read values. Over a session this is the only way. Each call is logged as the event `secret.revealed`.',
-    errors: { types: [NotFoundError] },
-    args: { input: t.arg({ type: reveal.type, required: true }) },
-    resolve: (_root, { input }, ctx) => revealSecret(ctx, reveal.raw(input)),
-  }),
-}))
+mutation('unsetSecrets', {
+  description: 'Removes secrets by name, in one new revision without a build. All other secrets stay.',
+  input: unsetSecretsInput,
+  versioned: 'version',
+  type: withOptionalRevision,
+  errors: CHANGE_ERRORS,
+  verb: changeSecrets,
+  readBack,
+})
+
+mutation('revealSecret', {
+  description:
+    'Returns the value of one secret to callers who may read values. Over a session this is the only way. Each call is logged as the event `secret.revealed`.',
+  input: revealSecretInput,
+  type: RevealSecretSuccess,
+  errors: [NotFoundError],
+  verb: revealSecret,
+})

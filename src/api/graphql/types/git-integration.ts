@@ -13,7 +13,7 @@ import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { IntegrationKind } from '../builder/enums.ts'
-import { verbInput } from '../builder/verb-input.ts'
+import { deletion, mutation } from '../builder/mutation.ts'
 
 const GitRepository = builder.objectRef<Repository>('GitRepository').implement({
   description: 'A git repository that an integration can access.',
@@ -91,13 +91,6 @@ const StartSuccess = builder
     }),
   })
 
-const RemoveSuccess = builder.objectRef<{ integrationId: string }>('RemoveGitIntegrationSuccess').implement({
-  description: 'The integration is removed. Its deployments keep running, and their `statusMessage` reports it.',
-  fields: (t) => ({ integrationId: t.exposeID('integrationId') }),
-})
-
-const remove = verbInput('RemoveGitIntegrationInput', removeInput)
-
 builder.mutationFields((t) => ({
   startGitIntegration: t.field({
     type: StartSuccess,
@@ -105,14 +98,15 @@ builder.mutationFields((t) => ({
     errors: { types: [ConflictError] },
     resolve: (_root, _args, ctx) => startInstallation(ctx, {}),
   }),
-  removeGitIntegration: t.field({
-    type: RemoveSuccess,
-    description: 'Removes an integration of the kind `app`. At the git provider the app stays installed.',
-    errors: { types: [NotFoundError, ConflictError] },
-    args: { input: t.arg({ type: remove.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => {
-      await removeIntegration(ctx, remove.raw(input))
-      return { integrationId: input.integrationId as string }
-    },
-  }),
 }))
+
+mutation('removeGitIntegration', {
+  description: 'Removes an integration of the kind `app`. At the git provider the app stays installed.',
+  input: removeInput,
+  ...deletion(
+    'integration_id',
+    'The integration is removed. Its deployments keep running, and their `statusMessage` reports it.',
+    removeIntegration,
+  ),
+  errors: [NotFoundError, ConflictError],
+})

@@ -4,7 +4,7 @@ import { approveInput, approveLogin, refuseInput, refuseLogin } from '../../../d
 import { findLogin, type LoginView, loginStatus } from '../../../domain/logins/login.ts'
 import { builder } from '../builder/builder.ts'
 import { LoginStatus, Role } from '../builder/enums.ts'
-import { verbInput } from '../builder/verb-input.ts'
+import { mutation, resultAs } from '../builder/mutation.ts'
 
 const Login = builder.objectRef<LoginView>('Login').implement({
   description: 'A login of the command line on a machine. A person approves it; then the machine gets an API key.',
@@ -25,14 +25,7 @@ const Login = builder.objectRef<LoginView>('Login').implement({
   }),
 })
 
-const success = (name: string) =>
-  builder.objectRef<LoginView>(name).implement({
-    fields: (t) => ({ login: t.field({ type: Login, resolve: (login) => login }) }),
-  })
-
-const approve = verbInput('ApproveLoginInput', approveInput)
-const refuse = verbInput('RefuseLoginInput', refuseInput)
-const errors = { types: [NotFoundError, ConflictError] }
+const errors = [NotFoundError, ConflictError]
 
 builder.queryField('login', (t) =>
   t.field({
@@ -45,20 +38,19 @@ builder.queryField('login', (t) =>
   }),
 )
 
-builder.mutationFields((t) => ({
-  approveLogin: t.field({
-    type: success('ApproveLoginSuccess'),
-    description:
-      'Approves a login. The machine gets an API key of this workspace for at most 30 days. The caller is its owner and may revoke it. Approve only a login that you have started: compare the code. For deployers.',
-    errors,
-    args: { input: t.arg({ type: approve.type, required: true }) },
-    resolve: (_root, { input }, ctx) => approveLogin(ctx, approve.raw(input)),
-  }),
-  refuseLogin: t.field({
-    type: success('RefuseLoginSuccess'),
-    description: 'Refuses a login: the machine gets no key. For deployers.',
-    errors,
-    args: { input: t.arg({ type: refuse.type, required: true }) },
-    resolve: (_root, { input }, ctx) => refuseLogin(ctx, refuse.raw(input)),
-  }),
-}))
+mutation('approveLogin', {
+  description:
+    'Approves a login. The machine gets an API key of this workspace for at most 30 days. The caller is its owner and may revoke it. Approve only a login that you have started: compare the code. For deployers.',
+  input: approveInput,
+  type: resultAs('login', Login),
+  errors,
+  verb: approveLogin,
+})
+
+mutation('refuseLogin', {
+  description: 'Refuses a login: the machine gets no key. For deployers.',
+  input: refuseInput,
+  type: resultAs('login', Login),
+  errors,
+  verb: refuseLogin,
+})

@@ -23,8 +23,8 @@ import { builder } from '../builder/builder.ts'
 import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { CodeChallengeMethod, OAuthProviderType, TokenEndpointAuthMethod } from '../builder/enums.ts'
+import { mutation, VERSION_DESCRIPTION } from '../builder/mutation.ts'
 import { rowMutation } from '../builder/read-back.ts'
-import { VERSION_DESCRIPTION, verbInput } from '../builder/verb-input.ts'
 
 /** columns that every list needs */
 const KEYS = { id: true, createdAt: true } as const
@@ -99,7 +99,7 @@ builder.queryFields((t) => ({
   ),
 }))
 
-const { success, readBack } = rowMutation('oauthProvider', OAuthProvider, providers.written)
+const written = rowMutation('oauthProvider', OAuthProvider, providers.written)
 
 const DeleteOAuthProviderSuccess = builder
   .objectRef<{ id: string; providerId: string }>('DeleteOAuthProviderSuccess')
@@ -108,43 +108,40 @@ const DeleteOAuthProviderSuccess = builder
     fields: (t) => ({ oauthProviderId: t.exposeID('id'), providerId: t.exposeString('providerId') }),
   })
 
-const create = verbInput('CreateOAuthProviderInput', createInput)
 // REST accepts its own answer as input; in GraphQL `providerId` only selects the provider
-const update = verbInput('UpdateOAuthProviderInput', z.object({ path: providerPath, body: changes }), 'version')
-const discover = verbInput('DiscoverMcpProviderInput', discoverInput)
-const remove = verbInput('DeleteOAuthProviderInput', deleteInput, 'version')
+mutation('createOAuthProvider', {
+  description:
+    'Creates an OAuth provider for the whole organization. First register its client at the provider with the redirect URI `<this server>/v2/auth/callback/<providerId>`.',
+  input: createInput,
+  ...written,
+  errors: [ConflictError],
+  verb: createProvider,
+})
 
-builder.mutationFields((t) => ({
-  createOAuthProvider: t.field({
-    type: success('CreateOAuthProviderSuccess'),
-    description:
-      'Creates an OAuth provider for the whole organization. First register its client at the provider with the redirect URI `<this server>/v2/auth/callback/<providerId>`.',
-    errors: { types: [ConflictError] },
-    args: { input: t.arg({ type: create.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => createProvider(ctx, create.raw(input), readBack(ctx, info)),
-  }),
-  updateOAuthProvider: t.field({
-    type: success('UpdateOAuthProviderSuccess'),
-    description:
-      'Changes the given members and keeps the rest. A tokenUrl of another origin requires the clientSecret again, if there is one. The method `none` deletes the stored secret.',
-    errors: { types: [NotFoundError, PreconditionFailedError] },
-    args: { input: t.arg({ type: update.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => updateProvider(ctx, update.raw(input), readBack(ctx, info)),
-  }),
-  deleteOAuthProvider: t.field({
-    type: DeleteOAuthProviderSuccess,
-    description: 'Deletes an OAuth provider that has no tokens. With `force` it deletes the tokens, too.',
-    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
-    args: { input: t.arg({ type: remove.type, required: true }) },
-    resolve: (_root, { input }, ctx) =>
-      deleteProvider(ctx, remove.raw(input), async (_sql, { id, providerId }) => ({ id, providerId })),
-  }),
-  discoverMcpProvider: t.field({
-    type: success('DiscoverMcpProviderSuccess'),
-    description:
-      'Creates an OAuth provider from an MCP server: reads the server’s authorization server and registers a client there. The result is an ordinary provider.',
-    errors: { types: [ConflictError, OAuthUnavailableError] },
-    args: { input: t.arg({ type: discover.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => discoverMcpProvider(ctx, discover.raw(input), readBack(ctx, info)),
-  }),
-}))
+mutation('updateOAuthProvider', {
+  description:
+    'Changes the given members and keeps the rest. A tokenUrl of another origin requires the clientSecret again, if there is one. The method `none` deletes the stored secret.',
+  input: z.object({ path: providerPath, body: changes }),
+  versioned: 'version',
+  ...written,
+  errors: [NotFoundError, PreconditionFailedError],
+  verb: updateProvider,
+})
+
+mutation('deleteOAuthProvider', {
+  description: 'Deletes an OAuth provider that has no tokens. With `force` it deletes the tokens, too.',
+  input: deleteInput,
+  versioned: 'version',
+  type: DeleteOAuthProviderSuccess,
+  errors: [NotFoundError, ConflictError, PreconditionFailedError],
+  verb: (ctx, raw) => deleteProvider(ctx, raw, async (_sql, { id, providerId }) => ({ id, providerId })),
+})
+
+mutation('discoverMcpProvider', {
+  description:
+    'Creates an OAuth provider from an MCP server: reads the server’s authorization server and registers a client there. The result is an ordinary provider.',
+  input: discoverInput,
+  ...written,
+  errors: [ConflictError, OAuthUnavailableError],
+  verb: discoverMcpProvider,
+})

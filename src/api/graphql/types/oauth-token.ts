@@ -17,8 +17,8 @@ import { builder } from '../builder/builder.ts'
 import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { OAuthTokenStatus } from '../builder/enums.ts'
+import { deletion, mutation } from '../builder/mutation.ts'
 import { rowMutation } from '../builder/read-back.ts'
-import { verbInput } from '../builder/verb-input.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 
 // select no whole row: it contains the token
@@ -84,12 +84,7 @@ builder.queryField('oauthTokens', (t) =>
   ),
 )
 
-const { success, readBack } = rowMutation('token', OAuthToken, tokens.written)
-
-const DeleteOAuthTokenSuccess = builder.objectRef<{ tokenId: string }>('DeleteOAuthTokenSuccess').implement({
-  description: 'The token and its connections are deleted.',
-  fields: (t) => ({ tokenId: t.exposeID('tokenId') }),
-})
+const written = rowMutation('token', OAuthToken, tokens.written)
 
 const DeleteOAuthTokensOfUserSuccess = builder
   .objectRef<{ deleted: number }>('DeleteOAuthTokensOfUserSuccess')
@@ -99,38 +94,30 @@ const DeleteOAuthTokensOfUserSuccess = builder
 
 // `default` is a second name that only REST has for `is_default`
 const { path, body } = updateInput.shape
-const update = verbInput('UpdateOAuthTokenInput', updateInput.extend({ path, body: body.omit({ default: true }) }))
-const remove = verbInput('DeleteOAuthTokenInput', deleteInput)
-const removeOfUser = verbInput('DeleteOAuthTokensOfUserInput', deleteOfUserInput)
 
-builder.mutationFields((t) => ({
-  updateOAuthToken: t.field({
-    type: success('UpdateOAuthTokenSuccess'),
-    description: 'Labels one of your OAuth tokens or makes it the default. Absent members stay unchanged.',
-    errors: { types: [NotFoundError] },
-    args: { input: t.arg({ type: update.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => updateToken(ctx, update.raw(input), readBack(ctx, info)),
-  }),
-  deleteOAuthToken: t.field({
-    type: DeleteOAuthTokenSuccess,
-    description:
-      'Deletes one of your OAuth tokens and its connections, and revokes it at the provider. If the provider can’t be reached, revocation is retried.',
-    errors: { types: [NotFoundError] },
-    args: { input: t.arg({ type: remove.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => {
-      await deleteToken(ctx, remove.raw(input))
-      return { tokenId: input.tokenId as string }
-    },
-  }),
-  deleteOAuthTokensOfUser: t.field({
-    type: DeleteOAuthTokensOfUserSuccess,
-    description:
-      'Deletes all OAuth tokens of a user who left, or of a revoked key, with their connections. Each is revoked at its provider. For admins, who can’t see the tokens.',
-    errors: {},
-    args: { input: t.arg({ type: removeOfUser.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ deleted: await deleteTokensOfUser(ctx, removeOfUser.raw(input)) }),
-  }),
-}))
+mutation('updateOAuthToken', {
+  description: 'Labels one of your OAuth tokens or makes it the default. Absent members stay unchanged.',
+  input: updateInput.extend({ path, body: body.omit({ default: true }) }),
+  ...written,
+  errors: [NotFoundError],
+  verb: updateToken,
+})
+
+mutation('deleteOAuthToken', {
+  description:
+    'Deletes one of your OAuth tokens and its connections, and revokes it at the provider. If the provider can’t be reached, revocation is retried.',
+  input: deleteInput,
+  ...deletion('token_id', 'The token and its connections are deleted.', deleteToken),
+  errors: [NotFoundError],
+})
+
+mutation('deleteOAuthTokensOfUser', {
+  description:
+    'Deletes all OAuth tokens of a user who left, or of a revoked key, with their connections. Each is revoked at its provider. For admins, who can’t see the tokens.',
+  input: deleteOfUserInput,
+  type: DeleteOAuthTokensOfUserSuccess,
+  verb: async (ctx, raw) => ({ deleted: await deleteTokensOfUser(ctx, raw) }),
+})
 
 const IssueAccessTokenSuccess = builder.objectRef<IssuedToken>('IssueAccessTokenSuccess').implement({
   description: 'An access token of the provider. Only the agent gets it.',
@@ -150,15 +137,11 @@ const IssueAccessTokenSuccess = builder.objectRef<IssuedToken>('IssueAccessToken
   }),
 })
 
-const input = verbInput('IssueAccessTokenInput', issueInput)
-
-builder.mutationField('issueAccessToken', (t) =>
-  t.field({
-    type: IssueAccessTokenSuccess,
-    description:
-      'Issues an access token to an agent that calls with its own key (role `agent`). The OAuth token must be connected to the agent and cover the scopes. If a person has several, the default one is used, otherwise the oldest. A token that has expired or is about to is refreshed first.',
-    errors: { types: [NotFoundError, ConflictError, OAuthUnavailableError] },
-    args: { input: t.arg({ type: input.type, required: true }) },
-    resolve: (_root, args, ctx) => issueAccessToken(ctx, input.raw(args.input)),
-  }),
-)
+mutation('issueAccessToken', {
+  description:
+    'Issues an access token to an agent that calls with its own key (role `agent`). The OAuth token must be connected to the agent and cover the scopes. If a person has several, the default one is used, otherwise the oldest. A token that has expired or is about to is refreshed first.',
+  input: issueInput,
+  type: IssueAccessTokenSuccess,
+  errors: [NotFoundError, ConflictError, OAuthUnavailableError],
+  verb: issueAccessToken,
+})

@@ -15,7 +15,7 @@ import { builder } from '../builder/builder.ts'
 import { newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { Role } from '../builder/enums.ts'
-import { verbInput } from '../builder/verb-input.ts'
+import { mutation, resultAs } from '../builder/mutation.ts'
 import { Actor } from './event.ts'
 
 export const Session = builder.objectRef<SessionView>('Session').implement({
@@ -58,12 +58,6 @@ export const Session = builder.objectRef<SessionView>('Session').implement({
   }),
 })
 
-const RevokeSessionSuccess = builder.objectRef<SessionView>('RevokeSessionSuccess').implement({
-  fields: (t) => ({ session: t.field({ type: Session, resolve: (session) => session }) }),
-})
-
-const revoke = verbInput('RevokeSessionInput', revokeInput)
-
 builder.queryField('sessions', (t) =>
   t.connection(
     {
@@ -78,12 +72,10 @@ builder.queryField('sessions', (t) =>
   ),
 )
 
-builder.mutationField('revokeSession', (t) =>
-  t.field({
-    type: RevokeSessionSuccess,
-    description: 'Ends a session and its open streams. Ending it again changes nothing.',
-    errors: { types: [NotFoundError] },
-    args: { input: t.arg({ type: revoke.type, required: true }) },
-    resolve: (_root, { input }, ctx) => revokeSession(ctx, revoke.raw(input)),
-  }),
-)
+mutation('revokeSession', {
+  description: 'Ends a session and its open streams. Ending it again changes nothing.',
+  input: revokeInput,
+  type: resultAs('session', Session),
+  errors: [NotFoundError],
+  verb: revokeSession,
+})

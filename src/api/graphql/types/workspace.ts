@@ -6,8 +6,8 @@ import { builder } from '../builder/builder.ts'
 import { NODE_PATHS, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { Plan } from '../builder/enums.ts'
+import { mutation } from '../builder/mutation.ts'
 import { rowMutation } from '../builder/read-back.ts'
-import { verbInput } from '../builder/verb-input.ts'
 
 export const Organization = builder.prismaObject('Organization', {
   description: 'The owner of workspaces.',
@@ -56,15 +56,11 @@ builder.queryFields((t) => ({
   ),
 }))
 
-const { success, readBack } = rowMutation('workspace', Workspace, workspaces.written)
-const create = verbInput('CreateWorkspaceInput', createInput)
-
-builder.mutationField('createWorkspace', (t) =>
-  t.field({
-    type: success('CreateWorkspaceSuccess'),
-    description: 'Creates a workspace in the organization. For admins with a credential of the whole organization.',
-    errors: { types: [ConflictError] },
-    args: { input: t.arg({ type: create.type, required: true }) },
-    resolve: (_root, { input }, ctx, info) => createWorkspace(ctx, create.raw(input), readBack(ctx, info)),
-  }),
-)
+const written = rowMutation('workspace', Workspace, workspaces.written)
+mutation('createWorkspace', {
+  description: 'Creates a workspace in the organization. For admins with a credential of the whole organization.',
+  input: createInput,
+  ...written,
+  errors: [ConflictError],
+  verb: createWorkspace,
+})
