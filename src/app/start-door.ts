@@ -1,7 +1,7 @@
 /** Starts the door of a cluster with its health server and metrics. */
 import fs from 'node:fs'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { registerAgentFigures } from '../api/server/agent-figures.ts'
+import { agentFiguresText } from '../api/server/agent-figures.ts'
 import { SERVICE_PORT, serviceHost } from '../dataplane/kubernetes/objects/names.ts'
 import { AccessLog } from '../door/access-log.ts'
 import { type ClusterDoorOptions, startClusterDoor } from '../door/cluster-door.ts'
@@ -46,12 +46,14 @@ export async function startDoor(
   })
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  registerAgentFigures(registry, async () => door.figures())
   const health = await startHealthServer({
     host: settings.DOOR_HOST,
     port: settings.DOOR_HEALTH_PORT,
     problem: () => door.problem(),
-    registry,
+    registry: {
+      contentType: registry.contentType,
+      metrics: async () => `${await registry.metrics()}\n${agentFiguresText(door.figures())}`,
+    },
   })
   return {
     healthPort: health.port,

@@ -54,8 +54,9 @@ export class AccessStore<News extends AccessNews = AccessNews> {
     const copy = news.copy ?? (this.#kept?.hash === news.hash ? this.#kept.copy : null)
     if (!copy) return false
     const kept = { ...news, copy }
-    // the settings may change without the copy
-    if (news.copy || JSON.stringify(kept) !== JSON.stringify(this.#kept)) this.#keep(kept)
+    // the settings may change without the copy, which is large
+    const withoutCopy = (one: News | null) => JSON.stringify({ ...one, copy: null })
+    if (news.copy || withoutCopy(kept) !== withoutCopy(this.#kept)) this.#keep(kept)
     else this.#confirm()
     return true
   }

@@ -1,5 +1,5 @@
 /** The door of a cluster: serves the deployments that a server names, and keeps the server's last news in its folder. See README.md. */
-import type { ClusterNews, Place } from '../dataplane/process/door/messages.ts'
+import type { Bounds, ClusterNews, Place, Upstream } from '../dataplane/process/door/messages.ts'
 import type { GuardedDeployment } from '../domain/values/access-copy.ts'
 import type { DoorFigures } from '../domain/values/door-figures.ts'
 import type { AccessLog } from './access-log.ts'
@@ -81,8 +81,9 @@ class ServiceRoutes {
   isClosing = false
   readonly #options: ClusterDoorOptions
   readonly #listener: Listener
-  /** by deployment; `key`: name and Service */
-  readonly #tenants = new Map<string, { key: string; tenant: Tenant }>()
+  /** by deployment */
+  readonly #tenants = new Map<string, ServiceTenant>()
+  #bounds: Bounds | undefined
   #opened = false
   /** code of the error that keeps the port closed; null: none */
   #portProblem: string | null = null
@@ -92,7 +93,7 @@ class ServiceRoutes {
     const { accessLog } = options
     this.#listener = new Listener(options, { guard, certificates: new CertificateStore(), accessLog })
     // the port stays open without deployments; no path has an empty name
-    this.#listener.add(this.#tenantOf('', { name: '', hosts: [] }))
+    this.#listener.add(this.#tenantOf('', { name: '', hosts: [] }, null))
   }
 
   get problem(): string | null {
@@ -100,18 +101,19 @@ class ServiceRoutes {
   }
 
   get figures(): DoorFigures['agents'] {
-    return Object.fromEntries([...this.#tenants].map(([id, { tenant }]) => [id, tenant.proxy.figures.read()]))
+    return Object.fromEntries([...this.#tenants].flatMap(([id, { made }]) => (made ? [[id, made.figures.read()]] : [])))
   }
 
   apply({ copy, settings, bounds }: ClusterNews): void {
     const routed = (copy?.deployments ?? []).filter((one): one is Routed => !!one.name && !!one.namespace)
     const left = new Set(this.#tenants.keys())
+    this.#bounds = bounds
     for (const deployment of routed) {
       left.delete(deployment.id)
       this.#route(deployment, settings.hosts.replace('{name}', deployment.name))
     }
     for (const id of left) this.#remove(id)
-    for (const { tenant } of this.#tenants.values()) tenant.proxy.bounds.set(bounds)
+    for (const { made } of this.#tenants.values()) made?.bounds.set(bounds)
     this.#listener.setTimeouts(bounds)
     if (!this.#opened) void this.#listener.open()
     this.#opened = true
@@ -124,29 +126,80 @@ class ServiceRoutes {
 
   #route({ id, name, namespace }: Routed, host: string): void {
     const service = this.#options.serviceOf({ id, namespace })
-    const key = `${host} ${service.host}:${service.port}`
     const known = this.#tenants.get(id)
-    if (known?.key === key) return
-    if (known) this.#listener.remove(known.tenant)
-    const tenant = this.#tenantOf(id, { name, hosts: [host] }, known?.tenant.proxy)
-    tenant.proxy.setUpstream({ id: `${service.host}:${service.port}`, ...service })
-    this.#tenants.set(id, { key, tenant })
+    if (known?.place.hosts?.[0] === host && known.service?.host === service.host) return
+    if (known) this.#listener.remove(known)
+    const tenant = this.#tenantOf(id, { name, hosts: [host] }, service, known?.made)
+    this.#tenants.set(id, tenant)
     this.#listener.add(tenant)
   }
 
-  #tenantOf(deployment: string, at: Pick<Place, 'name' | 'hosts'>, proxy = new AppProxy()): Tenant {
+  #tenantOf(
+    deployment: string,
+    at: Pick<Place, 'name' | 'hosts'>,
+    service: ServiceAddress | null,
+    made?: AppProxy | null,
+  ): ServiceTenant {
     const { host, port } = this.#options
     const onListening: Tenant['onListening'] = (_, problem) => {
       this.#portProblem = problem
     }
-    return { deployment, place: { host, port, ...at }, proxy, onListening }
+    return new ServiceTenant(
+      { deployment, place: { host, port, ...at }, onListening },
+      service,
+      () => this.#bounds,
+      made,
+    )
   }
 
   #remove(id: string): void {
-    const { tenant } = this.#tenants.get(id)!
+    const tenant = this.#tenants.get(id)!
     this.#tenants.delete(id)
     this.#listener.remove(tenant)
-    void tenant.proxy.close()
+    void tenant.made?.close()
+  }
+}
+
+/** Its proxy is made at the first request: most deployments of a large cluster get none for long. */
+class ServiceTenant implements Tenant {
+  readonly deployment: string
+  readonly place: Place
+  readonly onListening: Tenant['onListening']
+  readonly service: ServiceAddress | null
+  readonly #bounds: () => Bounds | undefined
+  #proxy: AppProxy | null
+
+  /** `service`: null when there is none. `made`: of the same deployment with another Service or name. */
+  constructor(
+    { deployment, place, onListening }: Omit<Tenant, 'proxy'>,
+    service: ServiceAddress | null,
+    bounds: () => Bounds | undefined,
+    made: AppProxy | null = null,
+  ) {
+    this.deployment = deployment
+    this.place = place
+    this.onListening = onListening
+    this.service = service
+    this.#bounds = bounds
+    this.#proxy = made
+    made?.setUpstream(this.#upstream)
+  }
+
+  /** Null: it got no request yet. */
+  get made(): AppProxy | null {
+    return this.#proxy
+  }
+
+  get proxy(): AppProxy {
+    if (this.#proxy) return this.#proxy
+    this.#proxy = new AppProxy()
+    this.#proxy.setUpstream(this.#upstream)
+    this.#proxy.bounds.set(this.#bounds())
+    return this.#proxy
+  }
+
+  get #upstream(): Upstream | null {
+    return this.service && { id: `${this.service.host}:${this.service.port}`, ...this.service }
   }
 }
 

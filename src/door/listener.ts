@@ -102,8 +102,11 @@ export class Listener {
 
   remove(tenant: Tenant): void {
     this.#tenants.delete(tenant)
-    for (const routes of [this.#names, this.#hosts, this.#byId])
-      for (const [key, one] of routes) if (one === tenant) routes.delete(key)
+    const forget = (routes: Map<string, Tenant>, key: string) => routes.get(key) === tenant && routes.delete(key)
+    const { name, hosts = [] } = tenant.place
+    forget(this.#byId, tenant.deployment)
+    if (name !== undefined) forget(this.#names, name)
+    for (const host of hosts) forget(this.#hosts, host)
   }
 
   /** Listens on sockets of the door before this one. Throws when a socket is not open. */

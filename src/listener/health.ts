@@ -10,7 +10,7 @@ export interface HealthOptions {
   port: number
   /** why it can't work; null: it can */
   problem: () => string | null
-  registry: Registry
+  registry: Pick<Registry, 'contentType' | 'metrics'>
 }
 
 export interface HealthServer {

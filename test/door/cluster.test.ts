@@ -169,8 +169,10 @@ test('a deployment from before the door is served under the name that a command 
   for (const door of doors) await expect.poll(() => statusOf(door, 'from-before'), { timeout: 10_000 }).toBe(200)
 })
 
-test('a door counts requests for its metrics', async () => {
+test('a door counts requests for its metrics, of deployments that got some', async () => {
+  const { id } = await create('Quiet')
   const text = await (await fetch(`${doors[0]!.health}/metrics`)).text()
+  expect(text).not.toContain(id)
   expect(text).toMatch(/pilothouse_agent_requests_total\{status="2xx",deployment="[0-9a-f-]+"\} [1-9]/)
 })
 

@@ -90,3 +90,11 @@ test('a call heavier than the balance is admitted, and the next one waits until 
   clock.now += 200
   expect(tokens.take('a').admitted).toBe(true)
 })
+
+test('unused buckets take little memory, however many keys they may have', () => {
+  const used = () => process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers
+  const before = used()
+  const all = Array.from({ length: 1000 }, () => new TokenBuckets({ perSecond: 1, burst: 1, maxKeys: 10_000 }))
+  for (const buckets of all) buckets.take('key')
+  expect((used() - before) / all.length).toBeLessThan(20_000)
+})

@@ -8,23 +8,18 @@ import { type QueueState, readQueueState } from '../../domain/claims/queue.ts'
 import type { ConcurrencyLimits } from '../../domain/concurrency/concurrency-limit.ts'
 import { OVERLOAD_CAUSES, type Overload, type OverloadCause } from '../../platform/async/overload.ts'
 import type { Database } from '../../platform/postgres/client.ts'
-import { type ReadAgentFigures, registerAgentFigures } from './agent-figures.ts'
 
 export interface GaugeSources {
   database: Database
   overload: Overload
   slots: ConcurrencyLimits
   dataDir: string
-  agentFigures: ReadAgentFigures
 }
 
 /** Limits the queries of frequent or concurrent scrapes. */
 const CACHE_TIME_MS = 5_000
 
-export function registerGauges(
-  register: Registry,
-  { database, overload, slots, dataDir, agentFigures }: GaugeSources,
-): void {
+export function registerGauges(register: Registry, { database, overload, slots, dataDir }: GaugeSources): void {
   const gauge = <L extends string>(name: string, help: string, labelNames: L[], collect: (it: Gauge<L>) => unknown) =>
     new Gauge<L>({
       name: `pilothouse_${name}`,
@@ -88,14 +83,10 @@ export function registerGauges(
     const found = await disk()
     if (found) it.set(found.bavail * found.bsize)
   })
-  registerAgentFigures(
-    register,
-    cached(() => agentFigures().catch(() => null)),
-  )
 }
 
 /** Shares one read, and its result for CACHE_TIME_MS. */
-function cached<T>(read: () => Promise<T>): () => Promise<T> {
+export function cached<T>(read: () => Promise<T>): () => Promise<T> {
   let last: { at: number; found: Promise<T> } | null = null
   return () => {
     if (!last || performance.now() - last.at > CACHE_TIME_MS) last = { at: performance.now(), found: read() }

@@ -2,17 +2,23 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { Observer } from '../../domain/outbox/observer.ts'
-import { type GaugeSources, registerGauges } from './gauges.ts'
+import { agentFiguresText, type ReadAgentFigures } from './agent-figures.ts'
+import { cached, type GaugeSources, registerGauges } from './gauges.ts'
 
 /** Returns the observer that the domain reports to. */
-export function mountMetrics(fastify: FastifyInstance, sources: GaugeSources): Observer {
+export function mountMetrics(
+  fastify: FastifyInstance,
+  { agentFigures, ...sources }: GaugeSources & { agentFigures: ReadAgentFigures },
+): Observer {
   const register = new Registry()
   collectDefaultMetrics({ register })
   measureRequests(fastify, register)
   registerGauges(register, sources)
+  const figures = cached(() => agentFigures().catch(() => null))
   fastify.get('/metrics', { config: { keyless: 'always' } }, async (_request, reply) => {
     reply.header('content-type', register.contentType)
-    return register.metrics()
+    const counted = await figures()
+    return `${await register.metrics()}${counted ? `\n${agentFiguresText(counted)}` : ''}`
   })
   return createMetricsObserver(register)
 }

@@ -44,7 +44,8 @@ export class TokenBuckets {
     this.#perSecond = perSecond
     this.#burst = Math.max(burst, 1)
     this.#now = now
-    this.#buckets = new LRUCache({ max: maxKeys })
+    // with `max` it would allocate 20 bytes for each possible key, and a door has buckets for each deployment
+    this.#buckets = new LRUCache({ maxSize: maxKeys, sizeCalculation: () => 1 })
   }
 
   /** Takes `weight` tokens if the bucket has at least one. The balance may go below zero, which delays the next call. */
