@@ -5,11 +5,15 @@ import http from 'node:http'
 import net from 'node:net'
 import path from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type App, buildApp } from '../../src/app/app.ts'
+import { exitMessage } from '../../src/app/exit-message.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
 import { testApp } from '../support/app.ts'
-import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
+import { asAdmin, type TestDatabase, testDatabase, useDatabase } from '../support/database.ts'
 import { gitBody, gitDeployment, imageBody } from '../support/factories.ts'
 import { cli, type RunningServer, run, startInVain, startServer, temporaryFolder } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
+import { restOf } from '../support/rest-of.ts'
 import { tcpProxy } from '../support/tcp-proxy.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -72,22 +76,49 @@ async function refuses(url: string): Promise<boolean> {
 }
 
 describe('with a Postgres of its own', () => {
+  let data: typeof folder
+  let server: RunningServer
+  let key: string
+  const startOn = () => startServer({ DATA_DIR: path.join(data.path, 'data'), WORKER: 'on', RUNTIME: 'process' })
+  beforeAll(async () => {
+    data = await temporaryFolder()
+    const umask = process.umask(0o077)
+    const starting = startOn()
+    process.umask(umask)
+    server = await starting
+    key = server.key!
+  })
+  afterAll(async () => {
+    server?.child.kill('SIGKILL')
+    await server?.ended
+    await data?.remove()
+  })
+  const files = () => path.join(data.path, 'data/postgres')
+  const postmaster = async () => Number.parseInt(await readFile(path.join(files(), 'postmaster.pid'), 'utf8'), 10)
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'a umask that closes all to others does not hinder those that root starts',
+    async () => {
+      const mode = async (name: string) => ((await stat(path.join(data.path, 'data', name))).mode & 0o777).toString(8)
+      expect(await Promise.all(['.', 'apps', 'secrets.key', 'workers'].map(mode))).toEqual(['711', '711', '600', '700'])
+    },
+  )
+
   test('the first start prints its URL and the admin key, once and only on stderr', async () => {
-    const first = await start()
+    const first = server
     expect(first.output.stderr).toContain(`${first.url}/graphql`)
     expect(first.output.stderr).toContain(`${first.url}/docs`)
-    const key = first.key!
     expect(first.output.stderr.split(key)).toHaveLength(2)
     expect((await get(`${first.url}/v2/deployments`, key)).status).toBe(200)
     expect((await get(`${first.url}/healthz`)).status).toBe(200)
     expect((await get(`${first.url}/readyz`)).status).toBe(200)
 
     // a second server on the same folder joins, and the command line too
-    const second = await start()
-    expect(second.key).toBeUndefined()
-    expect((await get(`${second.url}/v2/deployments`, key)).status).toBe(200)
+    server = await startOn()
+    expect(server.key).toBeUndefined()
+    expect((await get(`${server.url}/v2/deployments`, key)).status).toBe(200)
     const made = await cli(['server', 'keys', 'create', '--role', 'viewer', '--name', 'dashboard'], {
-      DATA_DIR: folder.path,
+      DATA_DIR: path.join(data.path, 'data'),
     })
     expect(made).toMatchObject({ code: 0 })
     expect((await get(`${first.url}/v2/deployments`, made.stdout.trim())).status).toBe(200)
@@ -95,11 +126,9 @@ describe('with a Postgres of its own', () => {
     // the server that started Postgres stops, the other one continues
     first.child.kill('SIGTERM')
     expect((await first.ended).code).toBe(0)
-    expect((await get(`${second.url}/v2/deployments`, key)).status).toBe(200)
-    second.child.kill('SIGINT')
-    expect((await second.ended).code).toBe(0)
+    expect((await get(`${server.url}/v2/deployments`, key)).status).toBe(200)
 
-    for (const { output } of [first, second]) {
+    for (const { output } of [first, server]) {
       const lines = output.stdout.trim().split('\n')
       expect(lines.map((line) => JSON.parse(line).level)).not.toContain('error')
       expect(output.stdout).not.toContain(key)
@@ -107,73 +136,37 @@ describe('with a Postgres of its own', () => {
     }
   })
 
-  test.skipIf(process.getuid?.() !== 0)(
-    'a umask that closes all to others does not hinder those that root starts',
-    async () => {
-      const umask = process.umask(0o077)
-      const DATA_DIR = path.join(folder.path, 'data')
-      const starting = start({ DATA_DIR, WORKER: 'on' })
-      process.umask(umask)
-      await starting
-      const mode = async (name: string) => ((await stat(path.join(DATA_DIR, name))).mode & 0o777).toString(8)
-      expect(await Promise.all(['.', 'apps', 'secrets.key', 'workers'].map(mode))).toEqual(['711', '711', '600', '700'])
-    },
-  )
-})
-
-describe('on the data of an earlier start', () => {
-  let data: typeof folder
-  let key: string
-  beforeAll(async () => {
-    data = await temporaryFolder()
-    const first = await startServer({ DATA_DIR: data.path })
-    key = first.key!
-    first.child.kill('SIGTERM')
-    await first.ended
-  })
-  afterAll(() => data?.remove())
-  const restart = () => start({ DATA_DIR: data.path })
-  const files = () => path.join(data.path, 'postgres')
-  const postmaster = async () => Number.parseInt(await readFile(path.join(files(), 'postmaster.pid'), 'utf8'), 10)
-
-  test('closing the terminal ends the server with its Postgres', async () => {
-    const server = await restart()
-    server.child.kill('SIGHUP')
-    expect((await server.ended).code).toBe(0)
-    expect(await readdir(files())).not.toContain('postmaster.pid')
+  test('an embedded Postgres that ends unexpectedly is restarted by its server', async () => {
+    const before = await postmaster()
+    process.kill(before, 'SIGKILL')
+    await expect.poll(() => postmaster().catch(() => before), { timeout: 20_000 }).not.toBe(before)
+    await expect.poll(async () => (await get(`${server.url}/readyz`)).status, { timeout: 20_000 }).toBe(200)
   })
 
   test('data survives kill -9', async () => {
-    const killed = await restart()
-    const made = await fetch(`${killed.url}/v2/deployments`, {
+    const made = await fetch(`${server.url}/v2/deployments`, {
       method: 'POST',
       headers: { 'x-api-key': key, 'content-type': 'application/json' },
       body: JSON.stringify(imageBody()),
     })
     expect(made.status).toBe(201)
     const { id } = (await made.json()) as { id: string }
-    killed.child.kill('SIGKILL')
-    await killed.ended
-    const next = await restart()
-    expect(next.key).toBeUndefined()
-    expect((await get(`${next.url}/v2/deployments/${id}`, key)).status).toBe(200)
-    next.child.kill('SIGTERM')
-    expect((await next.ended).code).toBe(0)
+    server.child.kill('SIGKILL')
+    await server.ended
+    server = await startOn()
+    expect(server.key).toBeUndefined()
+    expect((await get(`${server.url}/v2/deployments/${id}`, key)).status).toBe(200)
   })
 
-  test('an embedded Postgres that ends unexpectedly is restarted by its server', async () => {
-    const server = await restart()
-    process.kill(await postmaster(), 'SIGKILL')
-    await expect
-      .poll(async () => (await get(`${server.url}/v2/deployments`, key)).status, { timeout: 20_000 })
-      .toBe(200)
-    server.child.kill('SIGTERM')
+  test('closing the terminal ends the server with its Postgres', async () => {
+    server.child.kill('SIGHUP')
     expect((await server.ended).code).toBe(0)
+    expect(await readdir(files())).not.toContain('postmaster.pid')
+    server = await startOn()
   })
 
   // the last one, because it takes the files away
   test('an embedded Postgres that can’t be restarted ends its server with the reason', async () => {
-    const server = await restart()
     const pid = await postmaster()
     await rename(files(), `${files()}.gone`)
     process.kill(pid, 'SIGKILL')
@@ -198,33 +191,32 @@ describe('on a database', () => {
   })
   const here = () => start({ DATABASE_URL: database.url, CONTROL_PLANE_API_KEY: key })
 
-  test('SIGTERM lets an open request finish and refuses new ones', async () => {
+  test('SIGTERM lets an open request finish, ends streams and kept-alive connections, and refuses new requests', async () => {
     const server = await here()
     const open = await halfRequest(server, key)
+    const stream = await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query: 'subscription { revisionStatusChanged { cursor } }' }),
+    })
+    expect(stream.status).toBe(200)
+    const text = stream.text()
+    const agent = new http.Agent({ keepAlive: true })
+    const [response] = (await once(http.get(`${server.url}/healthz`, { agent }), 'response')) as [http.IncomingMessage]
+    response.resume()
+    await once(response, 'end')
     server.child.kill('SIGTERM')
     await expect.poll(() => refuses(server.url)).toBe(true)
-    const response = await open.finish()
-    expect(response.statusCode).toBe(201)
+    expect(await text).toContain('event: complete')
+    expect((await open.finish()).statusCode).toBe(201)
+    const finished = performance.now()
     expect(await server.ended).toMatchObject({ code: 0, signal: null })
+    expect(performance.now() - finished).toBeLessThan(4_000)
+    agent.destroy()
   })
 
   describe('with an agent', () => {
     let repository: AgentRepository
-    const env = () => ({
-      DATABASE_URL: database.url,
-      CONTROL_PLANE_API_KEY: key,
-      GIT_DIRECTORY: path.join(folder.path, 'git'),
-      WORKER: 'on',
-      RUNTIME: 'process',
-      APPS_PORT: '0',
-      AGENTS_END_WITH_SERVER: 'off',
-    })
-    const stop = (...options: string[]) => cli(['server', 'stop', ...options], { DATA_DIR: folder.path })
-    const leases = () =>
-      asAdmin(database.url, async (admin) => {
-        const { rows } = await admin.query('SELECT lease_holder FROM deployments')
-        return rows.map(({ lease_holder }) => lease_holder as string | null)
-      })
     beforeEach(async () => {
       repository = await agentRepository(path.join(folder.path, 'git'), 'agent')
     })
@@ -232,84 +224,63 @@ describe('on a database', () => {
       await stop('--agents')
       await repository.remove()
     })
-
-    /** The agent's id and URL, once it serves. */
-    async function deployed(server: RunningServer): Promise<{ id: string; address: string }> {
-      const integrations = await (await get(`${server.url}/v1/integrations/gitprovider/install`, key)).json()
-      const [{ id: integrationId }] = integrations as [{ id: string }]
-      const made = await fetch(`${server.url}/v2/deployments`, {
-        method: 'POST',
-        headers: { 'x-api-key': key, 'content-type': 'application/json' },
-        body: JSON.stringify(
-          gitBody({ integrationId }, { access: 'public', source_config: { repo_url: repository.url } }),
-        ),
+    const stop = (...options: string[]) => cli(['server', 'stop', ...options], { DATA_DIR: folder.path })
+    const startWithAgents = () =>
+      start({
+        DATABASE_URL: database.url,
+        CONTROL_PLANE_API_KEY: key,
+        GIT_DIRECTORY: path.join(folder.path, 'git'),
+        WORKER: 'on',
+        RUNTIME: 'process',
+        APPS_PORT: '0',
+        AGENTS_END_WITH_SERVER: 'off',
       })
-      const { id } = (await made.json()) as { id: string }
-      const addressOf = async () => {
-        const body = await (await get(`${server.url}/v2/deployments/${id}`, key)).json()
-        const { active_revision_id, url } = body as { active_revision_id: string | null; url: string }
-        return active_revision_id && url
+    const leases = () =>
+      asAdmin(database.url, async (admin) => {
+        const { rows } = await admin.query('SELECT lease_holder FROM deployments')
+        return rows.map(({ lease_holder }) => lease_holder as string | null)
+      })
+
+    test('SIGTERM and the command line stop a server and keep its agent; the next server takes over; Ctrl-C or --agents end the agent', async () => {
+      const first = await startWithAgents()
+      const rest = restOf(() => servers.at(-1)!.url, key)
+      const [{ id: integrationId }] = await rest('GET', '/v1/integrations/gitprovider/install')
+      const body = gitBody({ integrationId }, { access: 'public', source_config: { repo_url: repository.url } })
+      const { id } = await rest('POST', '/v2/deployments', body)
+      /** The agent's URL, once it serves. */
+      const serving = async () => {
+        const urlOf = async () => (await rest('GET', `/v2/deployments/${id}`)).url as string
+        const answer = async () => (await fetch(`${await urlOf()}/ok`).catch(() => null))?.status
+        await expect.poll(answer, { timeout: 40_000 }).toBe(200)
+        return urlOf()
       }
-      await expect.poll(addressOf, { timeout: 40_000 }).toMatch(/^http/)
-      const address = (await addressOf())!
-      expect((await get(`${address}/ok`)).status).toBe(200)
-      return { id, address }
-    }
+      const answers = async (url: string) => expect((await get(`${url}/ok`)).status).toBe(200)
 
-    test('SIGTERM keeps the agent serving and releases its lease, and the next server takes over; Ctrl-C ends the agent', async () => {
-      const server = await start(env())
-      const { address } = await deployed(server)
-      server.child.kill('SIGTERM')
-      expect((await server.ended).code).toBe(0)
+      const address = await serving()
+      await answers(address)
+      first.child.kill('SIGTERM')
+      expect((await first.ended).code).toBe(0)
       expect(await leases()).toEqual([null])
-      expect((await get(`${address}/ok`)).status).toBe(200)
+      await answers(address)
 
-      const next = await start(env())
-      await expect.poll(leases, { timeout: 10_000 }).toEqual([expect.stringContaining(`:${next.child.pid}:`)])
-      expect((await get(`${address}/ok`)).status).toBe(200)
-      next.child.kill('SIGINT')
-      expect((await next.ended).code).toBe(0)
+      const second = await startWithAgents()
+      await expect.poll(leases, { timeout: 10_000 }).toEqual([expect.stringContaining(`:${second.child.pid}:`)])
+      await answers(address)
+      second.child.kill('SIGINT')
+      expect((await second.ended).code).toBe(0)
       expect(await refuses(address)).toBe(true)
-    }, 120_000)
 
-    test('the command line ends the agent, with its server or later, and without the database', async () => {
-      const server = await start(env())
-      const { id, address } = await deployed(server)
-      expect(await stop()).toMatchObject({ code: 0, stdout: `Stopped the server (pid ${server.child.pid})\n` })
-      expect((await server.ended).code).toBe(0)
-      expect((await get(`${address}/ok`)).status).toBe(200)
+      const third = await startWithAgents()
+      const next = await serving()
+      await answers(next)
+      expect(await stop()).toMatchObject({ code: 0, stdout: `Stopped the server (pid ${third.child.pid})\n` })
+      expect((await third.ended).code).toBe(0)
+      await answers(next)
+      // without a server and its database
       expect(await stop('--agents')).toMatchObject({ code: 0, stdout: `Ended the agent of ${id}\n` })
-      expect(await refuses(address)).toBe(true)
+      expect(await refuses(next)).toBe(true)
       expect((await stop('--agents')).stdout).toBe(`No server or agent of ${folder.path} runs on this machine.\n`)
     }, 120_000)
-  })
-
-  test('kept-alive connections do not delay the stop', async () => {
-    const server = await here()
-    const agent = new http.Agent({ keepAlive: true })
-    const request = http.get(`${server.url}/healthz`, { agent })
-    const [response] = (await once(request, 'response')) as [http.IncomingMessage]
-    response.resume()
-    await once(response, 'end')
-    const signalled = performance.now()
-    server.child.kill('SIGTERM')
-    expect((await server.ended).code).toBe(0)
-    expect(performance.now() - signalled).toBeLessThan(4_000)
-    agent.destroy()
-  })
-
-  test('a stream of status changes ends cleanly', async () => {
-    const server = await here()
-    const response = await fetch(`${server.url}/graphql`, {
-      method: 'POST',
-      headers: { 'x-api-key': key, 'content-type': 'application/json', accept: 'text/event-stream' },
-      body: JSON.stringify({ query: 'subscription { revisionStatusChanged { cursor } }' }),
-    })
-    expect(response.status).toBe(200)
-    const text = response.text()
-    server.child.kill('SIGTERM')
-    expect(await text).toContain('event: complete')
-    expect((await server.ended).code).toBe(0)
   })
 
   test('a second signal ends the server immediately', async () => {
@@ -408,6 +379,20 @@ describe('a start that can’t succeed says why in one line', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1)
     return stderr
   }
+  /** The same line, without a process. */
+  const reasonOf = async (env: Record<string, string>) => {
+    const settings = { DATA_DIR: folder.path, PORT: '0', APPS_PORT: '0', WORKER: 'off', LOG_LEVEL: 'silent', ...env }
+    let app: App | null = null
+    try {
+      app = await buildApp(readConfig(settings))
+      await app.start()
+    } catch (error) {
+      return exitMessage(error)
+    } finally {
+      await app?.close()
+    }
+    return expect.unreachable()
+  }
 
   test('for all wrong settings together', async () => {
     expect(await lineOf({ SWEEP_SECONDS: 'soon', WORKER: 'maybe' })).toMatch(
@@ -417,74 +402,66 @@ describe('a start that can’t succeed says why in one line', () => {
 
   test('for a database that can’t be reached, without its password', async () => {
     const DATABASE_URL = 'postgresql://someone:pa55word@127.0.0.1:1/nothing'
-    const line = await lineOf({ DATABASE_URL, DATABASE_WAIT_SECONDS: '0' })
-    expect(line).toMatch(/^The database can't be used: .*ECONNREFUSED.* See DATABASE_URL\.$/m)
+    const line = await reasonOf({ DATABASE_URL, DATABASE_WAIT_SECONDS: '0' })
+    expect(line).toMatch(/^The database can't be used: .*ECONNREFUSED.* See DATABASE_URL\.$/)
     expect(line).not.toContain('pa55word')
-  })
-
-  test('for a wrong database password or a missing database', async () => {
-    const database = await testDatabase()
-    const url = new URL(database.url)
-    url.username = 'nobody_of_that_name'
-    url.password = 'pa55word'
-    const line = await lineOf({ DATABASE_URL: url.toString() })
-    expect(line).toMatch(/^The database can't be used: .* See DATABASE_URL\.$/m)
-    expect(line).not.toContain('pa55word')
-    const missing = new URL(database.url)
-    missing.pathname = '/no_such_database'
-    expect(await lineOf({ DATABASE_URL: missing.toString() })).toContain('"no_such_database" does not exist')
-    await database.drop()
   })
 
   test('for a folder that can’t be written', async () => {
     const file = path.join(folder.path, 'a-file')
     await writeFile(file, '')
-    expect(await lineOf({ DATA_DIR: path.join(file, 'data') })).toMatch(/^The key file .* can't be used: ENOTDIR/)
+    expect(await reasonOf({ DATA_DIR: path.join(file, 'data') })).toMatch(/^The key file .* can't be used: ENOTDIR/)
     const DATA_DIR = path.join(folder.path, 'data')
     await mkdir(DATA_DIR)
     await writeFile(path.join(DATA_DIR, 'postgres-password'), '')
     await mkdir(path.join(DATA_DIR, 'postgres'))
-    expect(await lineOf({ DATA_DIR })).toMatch(/^The embedded Postgres in .* can't be used: /)
+    expect(await reasonOf({ DATA_DIR })).toMatch(/^The embedded Postgres in .* can't be used: /)
   })
 
-  test('for a host name that has no address, or a folder that is a file', async () => {
-    const database = await testDatabase()
-    const env = { DATABASE_URL: database.url, CONTROL_PLANE_API_KEY: 'an-operators-own-key' }
-    expect(await lineOf({ ...env, HOST: 'nowhere.invalid' })).toMatch(/^No address is known for nowhere.invalid .*HOST/)
-    const GIT_DIRECTORY = path.join(folder.path, 'a-git-file')
-    await writeFile(GIT_DIRECTORY, '')
-    expect(await lineOf({ ...env, GIT_DIRECTORY })).toMatch(/^The folder of GIT_DIRECTORY can't be used: EEXIST/)
-    await database.drop()
-  })
+  describe('on a database:', () => {
+    const database = useDatabase()
+    const SECRETS_KEYS = `k:${Buffer.alloc(32, 4).toString('base64')}`
+    const env = () => ({ DATABASE_URL: database.url, SECRETS_KEYS })
 
-  test('for an account that builds and agents can’t have', async () => {
-    if (process.getuid?.() !== 0) return
-    const database = await testDatabase()
-    const env = {
-      DATABASE_URL: database.url,
-      RUNTIME: 'process',
-      WORKER: 'on',
-      CONTROL_PLANE_API_KEY: 'an-operators-own-key',
-    }
-    const { code, stderr } = await startInVain({ DATA_DIR: folder.path, ...env, APP_USER: 'no_such_account' })
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/^The process runtime can't be used: The account no_such_account .*\n$/)
-    await database.drop()
-  })
+    test('for a wrong database password or a missing database', async () => {
+      const url = new URL(database.url)
+      url.username = 'nobody_of_that_name'
+      url.password = 'pa55word'
+      const line = await reasonOf({ DATABASE_URL: url.toString() })
+      expect(line).toMatch(/^The database can't be used: .* See DATABASE_URL\.$/)
+      expect(line).not.toContain('pa55word')
+      const missing = new URL(database.url)
+      missing.pathname = '/no_such_database'
+      expect(await reasonOf({ DATABASE_URL: missing.toString() })).toContain('"no_such_database" does not exist')
+    })
 
-  test('for a port that is in use', async () => {
-    const database = await testDatabase()
-    const other = net.createServer().listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    const { port } = other.address() as net.AddressInfo
-    const says = `Port ${port} of 127.0.0.1 is in use: stop what uses it, or set PORT.\n`
-    const env = { DATABASE_URL: database.url, PORT: String(port), DATA_DIR: folder.path }
-    // the first start created a key, which must not be lost
-    const first = await startInVain(env)
-    expect(first).toMatchObject({ code: 1, stderr: expect.stringMatching(/Admin key +cpk_/) })
-    expect(first.stderr.endsWith(says)).toBe(true)
-    expect(await lineOf(env)).toBe(says)
-    other.close()
-    await database.drop()
+    test('for a port that is in use', async () => {
+      const other = net.createServer().listen(0, '127.0.0.1')
+      await once(other, 'listening')
+      const { port } = other.address() as net.AddressInfo
+      const says = `Port ${port} of 127.0.0.1 is in use: stop what uses it, or set PORT.\n`
+      const taken = { ...env(), PORT: String(port), DATA_DIR: folder.path }
+      // the first start created a key, which must not be lost
+      const first = await startInVain(taken)
+      expect(first).toMatchObject({ code: 1, stderr: expect.stringMatching(/Admin key +cpk_/) })
+      expect(first.stderr.endsWith(says)).toBe(true)
+      expect(await lineOf(taken)).toBe(says)
+      other.close()
+    })
+
+    test('for a host name that has no address, or a folder that is a file', async () => {
+      const host = await reasonOf({ ...env(), HOST: 'nowhere.invalid' })
+      expect(host).toMatch(/^No address is known for nowhere.invalid .*HOST/)
+      const GIT_DIRECTORY = path.join(folder.path, 'a-git-file')
+      await writeFile(GIT_DIRECTORY, '')
+      expect(await reasonOf({ ...env(), GIT_DIRECTORY })).toMatch(/^The folder of GIT_DIRECTORY can't be used: EEXIST/)
+    })
+
+    test.skipIf(process.getuid?.() !== 0)('for an account that builds and agents can’t have', async () => {
+      const agents = { RUNTIME: 'process', WORKER: 'on', APP_USER: 'no_such_account' }
+      expect(await reasonOf({ ...env(), ...agents })).toMatch(
+        /^The process runtime can't be used: The account no_such_account .*$/,
+      )
+    })
   })
 })
