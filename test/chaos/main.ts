@@ -31,7 +31,7 @@ const scenarios: readonly Scenario[] = [
   ['retries', retryStorm],
   ...agentScenarios,
   ['compose', composeFile],
-  ['bundle', airGapped],
+  ['bundle', async () => (await airGapped()) && (await longForm('test/start/packages.test.ts')())],
   ['real-engine', longForm('test/e2e/real-engine.test.ts')],
   ['stopped-listener', longForm('test/e2e/stopped-listener.test.ts')],
 ]
