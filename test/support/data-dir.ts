@@ -9,7 +9,13 @@ export function newDataDir(): string {
   return path.join(os.tmpdir(), `pilothouse-test-${randomBytes(6).toString('hex')}`)
 }
 
-export const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+export const NOT_DURABLE = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  // the kernel copies the files of a template
+  file_copy_method: 'clone',
+}
 
 /** Removes a folder with its content; retries while an ending process still writes there. */
 export const removeFolder = (folder: string): Promise<void> =>

@@ -89,10 +89,13 @@ export async function dropDatabase(admin: pg.Client, name: string): Promise<void
   await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }
 
+/** Copies files instead of logging each page, which is cheaper where a checkpoint doesn't wait for the disk. */
+const STRATEGY = process.env.TEST_DATABASE_URL ? 'WAL_LOG' : 'FILE_COPY'
+
 async function clone(admin: pg.Client, name: string, template: string): Promise<void> {
   for (;;) {
     try {
-      await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+      await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY ${STRATEGY}`)
       return
     } catch (error) {
       // another worker clones the same template at this moment, or autovacuum runs on it
