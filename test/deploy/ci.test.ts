@@ -1,11 +1,11 @@
 /** docs/ci.md: its examples for GitHub Actions, GitLab CI and curl, run by bash against a real server with its worker. */
 import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { loadAllYaml, loadYaml } from '@kubernetes/client-node'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { useApp } from '../support/app.ts'
 import { removeFolder } from '../support/data-dir.ts'
 import { packOnce, tarball } from '../support/packages.ts'
@@ -83,6 +83,10 @@ describe('The GitHub action', () => {
     example('github'),
   ).jobs.deploy.steps
 
+  /** Where the first run has installed the command line, for all further runs. */
+  let installed: string | null = null
+  afterAll(() => installed && removeFolder(installed))
+
   /** Runs the action's steps with these inputs. */
   async function runAction(given: Environment, env: Environment, cwd = checkout()) {
     const temporary = folder()
@@ -103,7 +107,11 @@ describe('The GitHub action', () => {
             : '',
       )
     let ended = { code: 0, output: '' }
-    for (const step of action.runs.steps) {
+    const [install, ...others] = action.runs.steps
+    const isInstalled = installed !== null
+    installed ??= mkdtempSync(path.join(os.tmpdir(), 'pilothouse-ci-'))
+    symlinkSync(installed, path.join(temporary, 'pilothouse'))
+    for (const step of isInstalled ? others : [install!, ...others]) {
       if (step.if ? inputs.comment !== 'true' : ended.code !== 0) continue
       const { code, output } = await bash(step.run, cwd, {
         ...env,

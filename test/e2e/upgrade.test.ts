@@ -1,15 +1,16 @@
 /**
- * Upgrades to another version of Pilothouse on the same DATA_DIR and database, and back: two copies of this tree, one
- * with another supervisor and one more migration. Agents keep serving as they were started.
+ * Upgrades to another version of Pilothouse on the same DATA_DIR and database, and back: to a copy of this tree with
+ * another supervisor and one more migration. Agents keep serving as they were started.
  */
 import fs from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { newDataDir, removeFolder } from '../support/data-dir.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
 import { Follower } from '../support/follower.ts'
-import { cli, type RunningServer, startServer } from '../support/process.ts'
+import { cli, ROOT, type RunningServer, startServer } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
 import { restOf } from '../support/rest-of.ts'
 import { type Checkout, checkout } from '../support/steady/upgrade.ts'
@@ -18,7 +19,6 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
 const KEY = 'cpk_upgrade_admin_key_of_a_test'
 const dataDir = newDataDir()
-let older: Checkout
 let newer: Checkout
 let database: TestDatabase
 let repository: AgentRepository
@@ -39,8 +39,8 @@ const env = () => ({
 beforeAll(async () => {
   database = await testDatabase()
   repository = await agentRepository(path.join(dataDir, 'git'), 'agent')
-  ;[older, newer] = await Promise.all([checkout(), checkout({ another: true })])
-  await Promise.all([older.shareInstall(), newer.shareInstall()])
+  newer = await checkout({ another: true })
+  await newer.shareInstall()
   const migration = path.join(newer.folder, 'prisma/migrations/29990101000000_of_a_newer_version')
   await mkdir(migration)
   fs.writeFileSync(path.join(migration, 'migration.sql'), 'ALTER TABLE deployments ADD COLUMN of_a_newer_version int;')
@@ -50,20 +50,20 @@ afterAll(async () => {
   await server?.ended
   await repository?.remove()
   await database?.drop()
-  await Promise.all([older?.remove(), newer?.remove()])
+  await newer?.remove()
   await removeFolder(dataDir)
 })
 
 const rest = restOf(() => server!.url, KEY)
 
 /** Stops the server like a service, and starts that of this tree. */
-async function restartAs({ folder }: Checkout): Promise<void> {
+async function restartAs(folder: string): Promise<void> {
   server?.child.kill('SIGTERM')
   await server?.ended
   server = await startServer(env(), folder)
 }
 
-/** Calls the agent repeatedly until `stop`, which returns the number of answers and all other results. */
+/** Calls the agent 50 times a second until `stop`, which returns the number of answers and all other results. */
 function callOn(url: string) {
   let [over, answers] = [false, 0]
   const failures: string[] = []
@@ -75,6 +75,7 @@ function callOn(url: string) {
       )
       if (outcome === 'Hello\n') answers++
       else failures.push(outcome)
+      await setTimeout(20)
     }
   })()
   return {
@@ -87,7 +88,7 @@ function callOn(url: string) {
 }
 
 test('the next version takes agents over, the previous version does so again, and no request fails', async () => {
-  await restartAs(older)
+  await restartAs(ROOT)
   const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')
   const { id, latest_revision_id } = await rest('POST', '/v2/deployments', {
     name: 'goes-on',
@@ -107,9 +108,9 @@ test('the next version takes agents over, the previous version does so again, an
     expect.poll(async () => (await rest('GET', `/v2/deployments/${id}`)).health?.ready, { timeout: 60_000 }).toBe(1)
 
   const calls = callOn(url)
-  await restartAs(newer)
+  await restartAs(newer.folder)
   await ready()
-  await restartAs(older)
+  await restartAs(ROOT)
   expect(server!.output.stdout).toContain('a newer version has migrated the database; this version can work on it')
   await ready()
   const { answers, failures } = await calls.stop()
