@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AccessSource } from '../../src/dataplane/process/door/access-push.ts'
 import { updateDoor } from '../../src/dataplane/process/door/start-door.ts'
 import type { ProcessRuntimeOptions } from '../../src/dataplane/process/machine/machine.ts'
@@ -39,6 +39,8 @@ http.createServer((req, res) => {
 const MINUTE_MS = 400
 
 let place: TestMachine
+/** The agent of most tests. Its server runs before and after each test. */
+let shared: Sleepy
 beforeAll(async () => {
   const bounds = { requestsPerSecond: null, clientRequestsPerSecond: null, bodyBytes: null, headerMs: 60_000 }
   place = await openTestMachine({
@@ -46,8 +48,8 @@ beforeAll(async () => {
     idle: { minutes: 1, minuteMs: MINUTE_MS },
     bounds: { requests: 60, idleMs: null, trustProxy: [], ...bounds },
   })
+  shared = await deploySleepy()
 })
-afterEach(() => place.restart())
 afterAll(() => place.close())
 
 interface Sleepy {
@@ -76,14 +78,22 @@ async function deploySleepy(): Promise<Sleepy> {
 const asleep = async ({ id }: Sleepy) =>
   expect(await eventually(() => place.runtime.idle!(id) && !supervisorOf(id))).toBe(true)
 
-async function sleeping(): Promise<Sleepy & { pid: number }> {
-  const sleepy = await deploySleepy()
+async function sleeping(sleepy = shared): Promise<Sleepy & { pid: number }> {
   const pid = await pidOf(sleepy)
   await asleep(sleepy)
   return { ...sleepy, pid }
 }
 
 const pidOf = async ({ url }: Sleepy) => Number(await (await fetch(url)).text())
+/** Calls it until it answers. */
+const answered = async ({ url }: Sleepy) =>
+  expect(
+    await eventually(() =>
+      fetch(url)
+        .then(({ ok }) => ok)
+        .catch(() => false),
+    ),
+  ).toBe(true)
 const pidIn = (lock: string) => (fs.existsSync(lock) ? Number.parseInt(fs.readFileSync(lock, 'utf8'), 10) : null)
 const supervisorOf = (id: string) => pidIn(supervisorFiles(place.options.dataDir, id).lock)
 const doorPid = () => pidIn(path.join(doorFolder(place.options.dataDir), 'lock'))!
@@ -100,6 +110,8 @@ const programOf = async () => ({
   folder: doorFolder(place.options.dataDir),
   account: null,
 })
+
+const remove = ({ claim }: Sleepy) => place.runtime.teardown(claim, stepOf('TEARDOWN', null), never)
 
 /** The server ends, and its agents and the door stay. */
 const endServer = () => place.runtime.close()
@@ -128,7 +140,7 @@ test('50 requests to a sleeping agent start it once, and all are answered', asyn
 })
 
 test('a stream keeps an agent awake until it ends', async () => {
-  const sleepy = await deploySleepy()
+  const sleepy = shared
   const request = http.get(`${sleepy.url}/stream`)
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]
   await once(response, 'data')
@@ -158,12 +170,7 @@ test('a request to a sleeping agent waits for a server that restarts', async () 
 test('a request to a sleeping agent is answered after the door was killed', async () => {
   const sleepy = await sleeping()
   await killDoor()
-  await eventually(() =>
-    fetch(sleepy.url).then(
-      () => true,
-      () => false,
-    ),
-  )
+  await answered(sleepy)
   expect(alive(await pidOf(sleepy))).toBe(true)
 })
 
@@ -173,27 +180,22 @@ test('a door that was killed while no server ran still knows who is asleep', asy
   await endServer()
   await killDoor()
   // the other agent's supervisor starts the door
-  expect(
-    await eventually(() =>
-      fetch(other.url).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    ),
-  ).toBe(true)
+  await answered(other)
   const answer = pidOf(sleepy)
   startServer(sleepy)
   expect(alive(await answer)).toBe(true)
+  await remove(other)
 })
 
 test('a deploy of a sleeping agent wakes it, and it sleeps again', async () => {
-  const sleepy = await sleeping()
+  const sleepy = await sleeping(await deploySleepy())
   const revision = await buildOn(place, sleepy.claim, { 'server.mjs': SERVER.replace('String(process.pid)', '"new"') })
   await deployOn(place, sleepy.claim, revision)
   place.runtime.ensure(sleepy.claim, sleepyRun(revision), memoryLog())
   expect(await (await fetch(sleepy.url)).text()).toBe('new')
   await asleep(sleepy)
   expect(await (await fetch(sleepy.url)).text()).toBe('new')
+  await remove(sleepy)
 })
 
 test('an agent that may no longer sleep is started', async () => {
@@ -201,29 +203,15 @@ test('an agent that may no longer sleep is started', async () => {
   place.runtime.ensure(sleepy.claim, runOf(sleepy.run.revision), memoryLog())
   expect(await eventually(() => place.runtime.health(sleepy.id)?.ready === 1)).toBe(true)
   expect(await pidOf(sleepy)).toBeGreaterThan(0)
+  place.runtime.ensure(sleepy.claim, sleepy.run, memoryLog())
 })
 
 test('a deleted deployment that was asleep has no address any more', async () => {
-  const sleepy = await sleeping()
-  await place.runtime.teardown(sleepy.claim, stepOf('TEARDOWN', null), never)
-  // its port is closed when it was the last one
-  const answered = await fetch(sleepy.url)
-    .then(({ status }) => status)
-    .catch(() => 'refused')
-  expect(answered).not.toBe(200)
-  expect(fs.readFileSync(path.join(doorFolder(place.options.dataDir), 'asleep.json'), 'utf8')).toBe('[]')
-})
-
-test('a door of another version takes over with the sleeping agents', async () => {
-  const sleepy = await sleeping()
-  const program = { ...(await programOf()), file: path.join(place.options.dataDir, 'newer.mjs') }
-  fs.writeFileSync(program.file, `${fs.readFileSync((await programOf()).file, 'utf8')}\n// newer\n`)
-  const before = doorPid()
-  await updateDoor(program)
-  expect(doorPid()).not.toBe(before)
-  // not a connection to the door before
-  const [answer] = (await once(http.get(sleepy.url, { agent: false }), 'response')) as [http.IncomingMessage]
-  expect(answer.resume().statusCode).toBe(200)
+  const sleepy = await sleeping(await deploySleepy())
+  await remove(sleepy)
+  // as for any unknown name
+  expect((await fetch(sleepy.url)).status).toBe(401)
+  expect(fs.readFileSync(path.join(doorFolder(place.options.dataDir), 'asleep.json'), 'utf8')).not.toContain(sleepy.id)
 })
 
 test('a stranger cannot wake an agent that is not public', async () => {
@@ -241,18 +229,22 @@ test('a stranger cannot wake an agent that is not public', async () => {
   await place.runtime.tellDoor()
   expect((await fetch(sleepy.url)).status).toBe(401)
   expect(await eventually(() => place.runtime.idle!(sleepy.id) === false, 500)).toBe(false)
+  await endServer()
+  startServer(sleepy)
+  await place.runtime.tellDoor()
 })
 
 test('a request that waits too long for a sleeping agent gets a reason', async () => {
-  const sleepy = await deploySleepy()
+  const sleepy = shared
   await endServer()
   startServer(sleepy, { idle: { minutes: 1, minuteMs: MINUTE_MS, wakeMs: 200 } })
-  await asleep(sleepy)
+  await sleeping()
   await endServer()
   const answer = await fetch(sleepy.url)
   expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '2'])
   expect(await answer.text()).toContain('was asleep')
   startServer(sleepy)
+  await answered(sleepy)
 })
 
 test('waiting requests count for the limit of open requests', async () => {
@@ -268,4 +260,17 @@ test('waiting requests count for the limit of open requests', async () => {
   waiting.abort()
   await Promise.all(all)
   startServer(sleepy)
+})
+
+// the last one, because the door stays another version
+test('a door of another version takes over with the sleeping agents', async () => {
+  const sleepy = await sleeping()
+  const program = { ...(await programOf()), file: path.join(place.options.dataDir, 'newer.mjs') }
+  fs.writeFileSync(program.file, `${fs.readFileSync((await programOf()).file, 'utf8')}\n// newer\n`)
+  const before = doorPid()
+  await updateDoor(program)
+  expect(doorPid()).not.toBe(before)
+  // not a connection to the door before
+  const [answer] = (await once(http.get(sleepy.url, { agent: false }), 'response')) as [http.IncomingMessage]
+  expect(answer.resume().statusCode).toBe(200)
 })
