@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { fieldError, formError, type Problem } from '../api/problem.ts'
 import { useCommand } from '../api/use-write.ts'
 import { Form } from '../components/form.tsx'
+import { INPUT_FIELDS } from '../components/input-fields.ts'
 
 /** localStorage key prefix; the id of the key follows. */
 const STORAGE_PREFIX = 'pilothouse.owner-asked.'
@@ -33,7 +34,7 @@ export function OwnerPrompt({ apiKeyId }: { apiKeyId: string }) {
             value={name}
             onChange={({ currentTarget }) => setName(currentTarget.value)}
             error={fieldError(wrong, 'owner') ?? formError(wrong, ['owner'])}
-            maxLength={128}
+            maxLength={INPUT_FIELDS.UpdateApiKeyInput!.owner!.maxLength}
             autoComplete="name"
             flex={1}
           />

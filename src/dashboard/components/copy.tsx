@@ -1,5 +1,5 @@
-/** A button that copies a text. Without the clipboard API (plain http, except localhost) it is hidden. */
-import { ActionIcon, CopyButton, Tooltip } from '@mantine/core'
+/** A button that copies a text, and a block of code with one. Without the clipboard API (plain http, except localhost) the button is hidden. */
+import { ActionIcon, Code, CopyButton, Group, Tooltip } from '@mantine/core'
 import { IconCheck, IconCopy } from '@tabler/icons-react'
 
 /** `what`: names the text, as in "the address" */
@@ -23,3 +23,13 @@ export function Copy({ text, what }: { text: string; what: string }) {
     </CopyButton>
   )
 }
+
+/** Long lines wrap. */
+export const CopyBlock = ({ text, what }: { text: string; what: string }) => (
+  <Group gap="xs" wrap="nowrap" align="flex-start">
+    <Code block flex={1} miw={0} style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>
+      {text}
+    </Code>
+    <Copy text={text} what={what} />
+  </Group>
+)

@@ -3,7 +3,7 @@ import { Alert, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
 import { problemOf } from '../api/problem.ts'
-import { useWrite } from '../api/use-write.ts'
+import { useCommand } from '../api/use-write.ts'
 import type { ActionDialog } from './action-menu.tsx'
 import { type ActionTarget, redeployVerb, type TargetRevision } from './action-target.ts'
 import { DialogForm } from './dialog-form.tsx'
@@ -19,20 +19,6 @@ const differsQuery = graphql(
 `,
   [changesFragment],
 )
-
-const redeploy = graphql(`
-  mutation Redeploy($input: RedeployRevisionInput!) {
-    redeployRevision(input: $input) {
-      __typename
-      ... on RedeployRevisionSuccess {
-        deployment {
-          id
-          version
-        }
-      }
-    }
-  }
-`)
 
 export function redeployDialog(deployment: ActionTarget, revision: TargetRevision): ActionDialog {
   const isRollback = redeployVerb(deployment, revision) === 'Roll back'
@@ -50,13 +36,13 @@ interface RedeployProps {
 }
 
 function Redeploy({ deployment, revision, onClose }: RedeployProps) {
-  const [write] = useWrite(redeploy)
+  const [redeploy] = useCommand('redeployRevision')
   const { id, activeRevision: active, version } = deployment
   return (
     <DialogForm
       verb={redeployVerb(deployment, revision)}
       // fails if the deployment changed since the dialog opened
-      onSubmit={() => write({ input: { deploymentId: id, revisionId: revision.id, ifVersion: version } })}
+      onSubmit={() => redeploy({ deploymentId: id, revisionId: revision.id, ifVersion: version })}
       onClose={onClose}
     >
       <Text size="sm">{consequence(deployment, revision)}</Text>

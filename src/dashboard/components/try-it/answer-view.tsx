@@ -86,7 +86,7 @@ function Events({ events, count }: { events: AnswerEvent[]; count: number }) {
       </Text>
       {events.length > 0 && (
         <Panel text={events.map(({ data }) => data).join('\n')}>
-          <ol className={classes.events} aria-label="Events">
+          <ol aria-label="Events">
             {events.map((event) => (
               <Event key={event.number} event={event} />
             ))}

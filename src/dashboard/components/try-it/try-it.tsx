@@ -1,8 +1,8 @@
 /** A form that calls the deployment's agent from the browser and shows the answer as it arrives. */
-import { Alert, Button, Code, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Alert, Button, NativeSelect, Stack, Text, Textarea, type TextareaProps, TextInput } from '@mantine/core'
 import { IconPlayerStop, IconSend } from '@tabler/icons-react'
-import { type KeyboardEvent, useState } from 'react'
-import { Copy } from '../copy.tsx'
+import { useState } from 'react'
+import { CopyBlock } from '../copy.tsx'
 import { Form } from '../form.tsx'
 import { TimeAgo } from '../time.tsx'
 import { AnswerView } from './answer-view.tsx'
@@ -29,9 +29,17 @@ export default function TryIt({ deployment }: { deployment: CalledDeployment }) 
     const got = await send(request)
     if (got) setRecent(keepCall(id, { ...request, at: new Date().toISOString(), status: got.status }))
   }
-  const sendByKeys = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit()
-  }
+  const textOf = (part: 'headers' | 'body'): TextareaProps => ({
+    autosize: true,
+    maxRows: 16,
+    classNames: { input: classes.mono },
+    spellCheck: false,
+    value: request[part],
+    onChange: ({ currentTarget }) => change({ [part]: currentTarget.value }),
+    onKeyDown: ({ key, ctrlKey, metaKey, currentTarget }) => {
+      if (key === 'Enter' && (ctrlKey || metaKey)) currentTarget.form?.requestSubmit()
+    },
+  })
   return (
     <Stack gap="md">
       <Form busy={isRunning} onSubmit={submit} aria-label="Call">
@@ -64,17 +72,11 @@ export default function TryIt({ deployment }: { deployment: CalledDeployment }) 
             )}
           </div>
           <Textarea
+            {...textOf('headers')}
             label="Headers"
             description="One NAME: VALUE per line. The call has your rights without a key."
-            autosize
             minRows={1}
-            maxRows={8}
-            classNames={{ input: classes.mono }}
-            value={request.headers}
             error={wasSent && typeof headers === 'string' && headers}
-            onChange={({ currentTarget }) => change({ headers: currentTarget.value })}
-            onKeyDown={sendByKeys}
-            spellCheck={false}
           />
           {unsent.length > 0 && (
             <Text size="xs" c="dimmed">
@@ -83,16 +85,10 @@ export default function TryIt({ deployment }: { deployment: CalledDeployment }) 
           )}
           {hasBody(request) && (
             <Textarea
+              {...textOf('body')}
               label="Body"
               description="JSON is sent as application/json, unless a header says otherwise."
-              autosize
               minRows={3}
-              maxRows={16}
-              classNames={{ input: classes.mono }}
-              value={request.body}
-              onChange={({ currentTarget }) => change({ body: currentTarget.value })}
-              onKeyDown={sendByKeys}
-              spellCheck={false}
             />
           )}
         </Stack>
@@ -111,12 +107,7 @@ export default function TryIt({ deployment }: { deployment: CalledDeployment }) 
       {target && (
         <details>
           <summary className={classes.summary}>curl</summary>
-          <Group gap="xs" wrap="nowrap" align="flex-start">
-            <Code block tabIndex={0} className={classes.code}>
-              {curlCommand(request, target, access === 'public')}
-            </Code>
-            <Copy text={curlCommand(request, target, access === 'public')} what="the command" />
-          </Group>
+          <CopyBlock text={curlCommand(request, target, access === 'public')} what="the command" />
         </details>
       )}
       <RecentCalls calls={recent} onPick={(call) => setRequest(pick(call))} />

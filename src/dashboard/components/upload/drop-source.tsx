@@ -1,10 +1,9 @@
 /** The drop zone and file pickers for a source folder or tarball. */
-import { Button, FileButton, Group, Progress, Stack, Text } from '@mantine/core'
+import { Button, FileButton, Group, Paper, Progress, Stack, Text } from '@mantine/core'
 import '@mantine/core/styles/Progress.css'
 import { IconFolderUp } from '@tabler/icons-react'
 import { type ChangeEvent, type DragEvent, useRef, useState } from 'react'
 import { chosenSource, droppedSource, type Source } from './source.ts'
-import classes from './upload.module.css'
 import type { UploadProgress } from './use-upload.ts'
 
 interface DropSourceProps {
@@ -29,10 +28,13 @@ export function DropSource({ source, onSource }: DropSourceProps) {
     void droppedSource(event.dataTransfer).then(take, () => setWrong('The file can’t be read.'))
   }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the buttons inside offer the same by keyboard
-    <div
-      className={classes.drop}
-      data-over={isOver || undefined}
+    // the buttons inside offer the same by keyboard
+    <Paper
+      p="lg"
+      radius="md"
+      ta="center"
+      bd={`1px ${isOver ? 'solid' : 'dashed'} gray.6`}
+      bg={isOver ? 'var(--mantine-primary-color-light)' : 'none'}
       onDragOver={(event) => {
         event.preventDefault()
         setIsOver(true)
@@ -82,7 +84,7 @@ export function DropSource({ source, onSource }: DropSourceProps) {
           </Text>
         )}
       </Stack>
-    </div>
+    </Paper>
   )
 }
 

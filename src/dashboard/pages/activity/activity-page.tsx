@@ -2,10 +2,9 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { Page } from '../../components/page.tsx'
-import { DECIDING_ACTOR_KINDS } from './actor-kinds.ts'
 import { Events, type EventsFilter } from './events.tsx'
 import { Filters } from './filters.tsx'
-import { ABOUT, type ActivitySearch, isFamily, SINCE } from './search.ts'
+import { ABOUT, type ActivitySearch, DECIDING_ACTOR_KINDS, isFamily, SINCE } from './search.ts'
 
 function filterOf({ all, about, since, who, deployment }: ActivitySearch, now: Date): EventsFilter {
   return {

@@ -3,7 +3,7 @@ import { Select } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { DECIDING_ACTOR_KINDS } from './actor-kinds.ts'
+import { DECIDING_ACTOR_KINDS } from './search.ts'
 
 const recentActorsQuery = graphql(`
   query LatelyActive($actorKinds: [ActorKind!]) {

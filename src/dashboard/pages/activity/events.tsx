@@ -5,7 +5,6 @@ import { useQuery } from 'urql'
 import { graphql, readFragment, type VariablesOf } from '../../api/graphql.ts'
 import { Empty, QueryView } from '../../components/page.tsx'
 import { useNewEvents } from '../../components/refresh.ts'
-import classes from './activity.module.css'
 import { eventFragment } from './event.ts'
 import { EventRow } from './event-row.tsx'
 import { groupEvents } from './group-events.ts'
@@ -77,7 +76,7 @@ export function Events({ filter, showSignIns: signIns, after = null, day = null,
           return <Empty title="No events">No stored event matches the filters.</Empty>
         return (
           <Stack gap={0}>
-            <ul className={classes.events}>
+            <ul>
               {acts.map((act, i) => [
                 days[i] !== (days[i - 1] ?? day) && (
                   <Title order={2} size="sm" mt={i > 0 || day ? 'lg' : 0} mb={6} key={days[i]} component="li">

@@ -11,6 +11,9 @@ export const ABOUT = {
 } as const
 export type About = keyof typeof ABOUT
 
+/** Kinds of actors that make decisions. The other kinds carry them out. */
+export const DECIDING_ACTOR_KINDS = ['api_key', 'person', 'command_line', 'git_provider'] as const
+
 /** The start of each range, in the user's time zone. */
 export const SINCE = {
   hour: (now: Date) => new Date(now.getTime() - 3_600_000),

@@ -1,6 +1,7 @@
 /** The verb of an event: "ci *changed the resources of* support-agent". Unknown types are shown unchanged. */
-import { DECIDING_ACTOR_KINDS } from './actor-kinds.ts'
+
 import type { EventData } from './event.ts'
+import { DECIDING_ACTOR_KINDS } from './search.ts'
 
 /** Display names of updated fields. */
 const FIELDS: Record<string, string> = {

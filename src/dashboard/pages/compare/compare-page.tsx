@@ -1,5 +1,5 @@
 /** `/w/$ws/deployments/$id/compare`: what differs between any two revisions of a deployment. */
-import { ActionIcon, Paper, Select, Stack, Text, Tooltip } from '@mantine/core'
+import { ActionIcon, Group, Paper, Select, Stack, Tooltip } from '@mantine/core'
 import { IconArrowsExchange } from '@tabler/icons-react'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useQuery } from 'urql'
@@ -13,8 +13,10 @@ import { changesFragment, RevisionChanges } from '../../components/revision-chan
 import { RevisionSourceLine } from '../../components/revision-source.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import classes from './compare.module.css'
 import type { CompareSearch } from './search.ts'
+
+/** One of two columns; stacked on narrow screens. */
+const HALF = { flex: '1 1 260px', miw: 0 }
 
 const ROUTE = '/w/$ws/deployments/$id/compare'
 
@@ -118,21 +120,15 @@ function Comparison({ deployment }: { deployment: Deployment }) {
         </Empty>
       ) : (
         <Stack gap="lg">
-          <div className={classes.choice}>
+          <Group gap={12} align="flex-end">
             <RevisionSelect label="From" data={data} value={from} onChange={(value) => look({ from: value, to })} />
             <Tooltip label="Swap">
-              <ActionIcon
-                variant="default"
-                size={36}
-                className={classes.swap}
-                onClick={() => look({ from: to, to: from })}
-                aria-label="Swap"
-              >
+              <ActionIcon variant="default" size={36} onClick={() => look({ from: to, to: from })} aria-label="Swap">
                 <IconArrowsExchange size={18} />
               </ActionIcon>
             </Tooltip>
             <RevisionSelect label="To" data={data} value={to} onChange={(value) => look({ from, to: value })} />
-          </div>
+          </Group>
           {from && to && <Differences key={`${from} ${to}`} from={from} to={to} deploymentId={deployment.id} />}
         </Stack>
       )}
@@ -164,7 +160,7 @@ const RevisionSelect = ({ label, data, value, onChange }: ChoiceProps) => (
     onChange={(chosen) => chosen && onChange(chosen)}
     searchable
     allowDeselect={false}
-    className={classes.select}
+    {...HALF}
     nothingFoundMessage="No match"
   />
 )
@@ -176,10 +172,10 @@ function Differences({ from, to, deploymentId }: { from: string; to: string; dep
       {({ compareRevisions: found }) =>
         found ? (
           <Stack gap="md">
-            <div className={classes.pair}>
+            <Group gap={12} align="stretch">
               <Side revision={found.from} deploymentId={deploymentId} />
               <Side revision={found.to} deploymentId={deploymentId} />
-            </div>
+            </Group>
             <RevisionChanges
               comparison={found}
               same="Nothing differs: both are made of the same, and run with the same."
@@ -197,9 +193,9 @@ function Side({ revision, deploymentId }: { revision: Compared; deploymentId: st
   const { ws } = useParams({ from: '/w/$ws' })
   const { id, number, createdAt, createdByActor } = revision
   return (
-    <Paper withBorder p="sm" className={classes.side}>
+    <Paper withBorder p="sm" {...HALF}>
       <Stack gap={6} align="flex-start">
-        <div className={classes.head}>
+        <Group gap={8}>
           <LinkTo
             to="/w/$ws/deployments/$id/revisions/$revisionId"
             params={{ ws, id: deploymentId, revisionId: id }}
@@ -208,9 +204,9 @@ function Side({ revision, deploymentId }: { revision: Compared; deploymentId: st
             #{number}
           </LinkTo>
           <StatusBadge {...revision} />
-        </div>
+        </Group>
         <RevisionSourceLine revision={revision} />
-        <Text size="xs" c="dimmed" component="div" className={classes.head}>
+        <Group gap={8} fz="xs" c="dimmed">
           <TimeAgo at={createdAt} />
           {createdByActor && (
             <>
@@ -218,7 +214,7 @@ function Side({ revision, deploymentId }: { revision: Compared; deploymentId: st
               <ActorName actor={createdByActor} />
             </>
           )}
-        </Text>
+        </Group>
       </Stack>
     </Paper>
   )

@@ -1,23 +1,11 @@
 /** Confirms a deletion: lists what is deleted and asks for the name, because a deletion can't be undone. */
 import { List, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { graphql } from '../../api/graphql.ts'
 import { createProblem } from '../../api/problem.ts'
-import { useWrite } from '../../api/use-write.ts'
+import { useCommand } from '../../api/use-write.ts'
 import type { ActionDialog } from '../../components/action-menu.tsx'
 import { DialogForm } from '../../components/dialog-form.tsx'
 import type { ShownDeployment } from './documents.ts'
-
-const remove = graphql(`
-  mutation DeleteDeployment($input: DeleteDeploymentInput!) {
-    deleteDeployment(input: $input) {
-      __typename
-      ... on DeleteDeploymentSuccess {
-        deploymentId
-      }
-    }
-  }
-`)
 
 export const deleteDialog = (deployment: ShownDeployment): ActionDialog => ({
   title: `Delete ${deployment.name}?`,
@@ -26,18 +14,18 @@ export const deleteDialog = (deployment: ShownDeployment): ActionDialog => ({
 
 function Delete({ deployment, onClose }: { deployment: ShownDeployment; onClose(): void }) {
   const { id, name, version, url, secrets, newest, serving, activeRevision } = deployment
-  const [write] = useWrite(remove)
+  const [remove] = useCommand('deleteDeployment')
   const [typed, setTyped] = useState('')
   const submit = async () =>
     typed.trim() === name
-      ? write({ input: { deploymentId: id, ifVersion: version } })
+      ? remove({ deploymentId: id, ifVersion: version })
       : { ok: false as const, problem: createProblem('VALIDATION_FAILED', `Type ${name} exactly as shown.`) }
   const revisions = newest.totalCount === 1 ? '1 revision' : `${newest.totalCount} revisions`
   return (
     <DialogForm verb="Delete" dangerous onSubmit={submit} onClose={onClose}>
       <Stack gap="sm">
         <Text size="sm">This can’t be undone. It deletes:</Text>
-        <List size="sm" spacing={4}>
+        <List size="sm" spacing={4} listStyleType="disc">
           {activeRevision && (
             <List.Item>
               the {serving ? 'serving' : 'deployed'} revision #{activeRevision.number}

@@ -36,7 +36,7 @@ export function Timeline({ deployment, shownAbove, onDialog }: TimelineProps) {
   const { revisions, more, busy } = useRevisions(deployment)
   return (
     <Stack gap="md" align="stretch">
-      <ol className={classes.timeline} aria-label="Revisions, newest first">
+      <ol aria-label="Revisions, newest first">
         {revisions.map((revision) => (
           <li key={revision.id} className={classes.item} data-tone={toneOf(deployment, revision)}>
             <Entry {...{ deployment, shownAbove, revision, onDialog }} />

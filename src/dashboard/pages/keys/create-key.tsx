@@ -3,7 +3,7 @@ import { Button, Code, Group, Modal, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
-import { Copy } from '../../components/copy.tsx'
+import { CopyBlock } from '../../components/copy.tsx'
 import { KeyForm } from './key-form.tsx'
 
 interface Made {
@@ -43,12 +43,9 @@ function KeyText({ name, text, onClose }: Made & { onClose(): void }) {
         “{name}” is shown only once. Store it where your program can read it, and send it in the header{' '}
         <Code>X-Api-Key</Code>.
       </Text>
-      <Group gap="xs" wrap="nowrap" align="flex-start">
-        <Code block flex={1} style={{ overflowWrap: 'anywhere', userSelect: 'all' }} data-testid="new-key">
-          {text}
-        </Code>
-        <Copy text={text} what="the key" />
-      </Group>
+      <div data-testid="new-key">
+        <CopyBlock text={text} what="the key" />
+      </div>
       <Group justify="flex-end">
         <Button onClick={onClose}>Done</Button>
       </Group>

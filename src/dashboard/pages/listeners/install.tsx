@@ -1,11 +1,10 @@
 /** Installation steps: a new key, shown once, and the commands for the cluster. */
-import { Alert, Button, Code, Group, Stack, Text } from '@mantine/core'
+import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { useUncachedWrite } from '../../api/use-write.ts'
-import { Copy } from '../../components/copy.tsx'
+import { CopyBlock } from '../../components/copy.tsx'
 import { useHasRole } from '../../components/me.ts'
-import classes from './listeners.module.css'
 
 const keyMutation = graphql(`
   mutation CreateListenerKey($input: CreateApiKeyInput!) {
@@ -65,10 +64,7 @@ export function Install({ listener: { id, computeId, computeConfig } }: InstallP
         </Group>
       ) : (
         <Alert color="yellow" title="Copy the key now. It is shown only once." role="status">
-          <Group gap="xs" wrap="nowrap">
-            <Code className={classes.command}>{key}</Code>
-            <Copy text={key} what="the key" />
-          </Group>
+          <CopyBlock text={key} what="the key" />
         </Alert>
       )}
       {wrong && (
@@ -77,23 +73,14 @@ export function Install({ listener: { id, computeId, computeConfig } }: InstallP
         </Alert>
       )}
       <Text size="sm">2. A Secret with the key in the cluster. Paste the key, then press Ctrl-D:</Text>
-      <Command text={SECRET} what="the command for the Secret" />
+      <CopyBlock text={SECRET} what="the command for the Secret" />
       <Text size="sm">3. The listener, with Helm:</Text>
-      <Command text={install} what="the command for Helm" />
+      <CopyBlock text={install} what="the command for Helm" />
       <Text size="sm">Or without Helm:</Text>
-      <Command text={manifest} what="the command without Helm" />
+      <CopyBlock text={manifest} what="the command without Helm" />
     </Stack>
   )
 }
 
 const SECRET =
   'kubectl create secret generic pilothouse-listener --namespace pilothouse --from-file=CONTROL_PLANE_API_KEY=/dev/stdin'
-
-const Command = ({ text, what }: { text: string; what: string }) => (
-  <Group gap="xs" align="flex-start" wrap="nowrap">
-    <Code block className={classes.command} style={{ flex: 1 }}>
-      {text}
-    </Code>
-    <Copy text={text} what={what} />
-  </Group>
-)
