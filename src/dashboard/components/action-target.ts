@@ -1,5 +1,5 @@
 /**
- * Fields of a deployment and a revision that redeploy-dialog.tsx and interrupt-dialog.tsx need to describe their effects.
+ * Fields of a deployment and a revision that revision-dialogs.tsx needs to describe their effects.
  */
 import { graphql, type ResultOf } from '../api/graphql.ts'
 

@@ -2,32 +2,42 @@
 import { useEffect, useRef } from 'react'
 import { useSubscription } from 'urql'
 import { graphql, type VariablesOf } from '../api/graphql.ts'
-import { watchDeployments } from './live-deployments.ts'
+import { type DeploymentsChange, watchDeployments } from './live-deployments.ts'
+
+interface Pace {
+  /** from a report to the call */
+  delayMs: number
+  /** from the end of a call to the next one; default: none */
+  intervalMs?: number
+}
 
 /** The returned function runs `again` after a pause, once for all calls until then. A hidden tab waits until it is visible. */
-function useThrottled(again: () => unknown, ms: number): { readonly current: () => void } {
+function useThrottled(again: () => unknown, { delayMs, intervalMs = 0 }: Pace): { readonly current: () => void } {
   const latest = useRef(again)
   latest.current = again
   const report = useRef(() => {})
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
     let isDue = false
-    const run = () => {
+    let last = Number.NEGATIVE_INFINITY
+    const run = async () => {
       timer = undefined
       if (!isDue || document.visibilityState === 'hidden') return
       isDue = false
-      latest.current()
+      await latest.current()
+      last = performance.now()
     }
     report.current = () => {
       isDue = true
-      timer ??= setTimeout(run, ms)
+      timer ??= setTimeout(() => void run(), Math.max(delayMs, last + intervalMs - performance.now()))
     }
-    document.addEventListener('visibilitychange', run)
+    const wake = () => void run()
+    document.addEventListener('visibilitychange', wake)
     return () => {
       clearTimeout(timer)
-      document.removeEventListener('visibilitychange', run)
+      document.removeEventListener('visibilitychange', wake)
     }
-  }, [ms])
+  }, [delayMs, intervalMs])
   return report
 }
 
@@ -39,15 +49,15 @@ const eventsSubscription = graphql(`
   }
 `)
 
-const EVENTS_INTERVAL_MS = 1_000
-const DEPLOYMENT_INTERVAL_MS = 250
+const EVENTS_DELAY_MS = 1_000
+const DEPLOYMENT_DELAY_MS = 250
 
 /** Reloads a list at new events. `again`: null turns the subscription off. */
 export function useNewEvents(
   { types, deploymentId }: Pick<VariablesOf<typeof eventsSubscription>, 'types' | 'deploymentId'>,
   again: (() => void) | null,
 ): void {
-  const report = useThrottled(() => again?.(), EVENTS_INTERVAL_MS)
+  const report = useThrottled(() => again?.(), { delayMs: EVENTS_DELAY_MS })
   const variables = { after: null, types, deploymentId }
   const [{ data }] = useSubscription({ query: eventsSubscription, variables, pause: again === null })
   const cursor = data?.events.cursor
@@ -57,18 +67,25 @@ export function useNewEvents(
   }, [cursor])
 }
 
-/** Reloads a page's data when its deployment changes. */
-export function useDeploymentRefresh(deploymentId: string, again: () => unknown): void {
-  const report = useThrottled(again, DEPLOYMENT_INTERVAL_MS)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `report` is a ref
-  useEffect(
-    () =>
-      watchDeployments(({ deploymentIds }) => {
-        if (deploymentIds.length === 0 || deploymentIds.includes(deploymentId)) report.current()
-      }),
-    [deploymentId],
-  )
+/** Calls `again` after changes of deployments that `concerns` accepts. */
+export function useDeploymentChanges(
+  again: () => unknown,
+  concerns: (change: DeploymentsChange) => boolean,
+  pace: Pace,
+): void {
+  const report = useThrottled(again, pace)
+  const latest = useRef(concerns)
+  latest.current = concerns
+  useEffect(() => watchDeployments((change) => latest.current(change) && report.current()), [report])
 }
+
+/** Reloads a page's data when its deployment changes. */
+export const useDeploymentRefresh = (deploymentId: string, again: () => unknown): void =>
+  useDeploymentChanges(
+    again,
+    ({ deploymentIds }) => deploymentIds.length === 0 || deploymentIds.includes(deploymentId),
+    { delayMs: DEPLOYMENT_DELAY_MS },
+  )
 
 /** Reloads data that has no events at an interval, in visible tabs only. */
 export function useRefresh(again: (options: { requestPolicy: 'network-only' }) => void, ms: number): void {

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react'
 import { Copy } from '../copy.tsx'
 import type { Answer, AnswerBody, AnswerEvent } from './answer.ts'
 import { JsonView } from './json-view.tsx'
+import { parseJson } from './request.ts'
 import classes from './try-it.module.css'
 
 export function AnswerView({ answer }: { answer: Answer }) {
@@ -98,7 +99,8 @@ function Events({ events, count }: { events: AnswerEvent[]; count: number }) {
 }
 
 function Event({ event: { number, name, id, data } }: { event: AnswerEvent }) {
-  const value = parsed(data)
+  // numbers and words stay as they are sent
+  const value = /^\s*[[{]/.test(data) ? parseJson(data) : undefined
   return (
     <li className={classes.event}>
       <Text size="xs" c="dimmed" className={classes.eventHead}>
@@ -110,16 +112,6 @@ function Event({ event: { number, name, id, data } }: { event: AnswerEvent }) {
       </div>
     </li>
   )
-}
-
-/** Undefined: it is not an object or a list in JSON. */
-function parsed(text: string): object | undefined {
-  if (!/^\s*[[{]/.test(text)) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const duration = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`)

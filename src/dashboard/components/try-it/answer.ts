@@ -1,5 +1,6 @@
 /** Reads an agent's answer as it arrives: server-sent events, JSON, text, or the size of anything else. */
 import { createParser } from 'eventsource-parser'
+import { parseJson } from './request.ts'
 
 export interface AnswerEvent {
   /** from 1 */
@@ -139,11 +140,8 @@ function textReader(type: string): BodyReader {
     end() {
       decode()
       if (found || isCut || !(type === '' ? /^\s*[[{]/.test(text) : JSON_TYPE.test(type))) return
-      try {
-        found = { kind: 'json', value: JSON.parse(text) }
-      } catch {
-        // not what its type says
-      }
+      const value = parseJson(text)
+      if (value !== undefined) found = { kind: 'json', value }
     },
     body: () => found ?? { kind: 'text', text, isCut },
   }

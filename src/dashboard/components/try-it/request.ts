@@ -29,16 +29,16 @@ export function headersOf(request: CallRequest): [name: string, value: string][]
   const headers = parseHeaders(request.headers)
   if (typeof headers === 'string') return null
   const isTyped = headers.some(([name]) => name.toLowerCase() === 'content-type')
-  if (isTyped || !hasBody(request) || !isJson(request.body)) return headers
+  if (isTyped || !hasBody(request) || parseJson(request.body) === undefined) return headers
   return [...headers, ['Content-Type', 'application/json']]
 }
 
-function isJson(text: string): boolean {
+/** Undefined: it is not JSON. */
+export function parseJson(text: string): unknown {
   try {
-    JSON.parse(text)
-    return true
+    return JSON.parse(text)
   } catch {
-    return false
+    return undefined
   }
 }
 

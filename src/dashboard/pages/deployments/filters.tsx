@@ -1,6 +1,6 @@
 /** The list's filters: a search, and chips with counts. */
 import { ActionIcon, CloseButton, Select, Text, TextInput, UnstyledButton } from '@mantine/core'
-import { useHotkeys } from '@mantine/hooks'
+import { useDebouncedCallback, useHotkeys } from '@mantine/hooks'
 import { IconBaselineDensityMedium, IconBaselineDensitySmall, IconSearch } from '@tabler/icons-react'
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { SOURCE_LABELS, type Tone } from '../../components/labels.ts'
@@ -204,19 +204,17 @@ function SearchBox({ value, onChange, onDown }: SearchBoxProps) {
     if (value !== said.current) setTyped(value)
     said.current = value
   }, [value])
-  const latest = useRef(onChange)
-  latest.current = onChange
-  useEffect(() => {
-    if (typed === said.current) return
-    const timer = setTimeout(() => {
-      said.current = typed
-      latest.current(typed)
-    }, DEBOUNCE_MS)
-    return () => clearTimeout(timer)
-  }, [typed])
+  const report = useDebouncedCallback((text: string) => {
+    said.current = text
+    onChange(text)
+  }, DEBOUNCE_MS)
+  const type = (text: string) => {
+    setTyped(text)
+    report(text)
+  }
   useHotkeys([['/', () => box.current?.focus()]])
   const keys = ({ key }: KeyboardEvent) => {
-    if (key === 'Escape') setTyped('')
+    if (key === 'Escape') type('')
     if (key === 'ArrowDown') onDown()
   }
   return (
@@ -226,9 +224,9 @@ function SearchBox({ value, onChange, onDown }: SearchBoxProps) {
       aria-label="Search by name"
       placeholder="Search by name  ( / )"
       leftSection={<IconSearch size={16} aria-hidden />}
-      rightSection={typed && <CloseButton size="sm" aria-label="Clear the search" onClick={() => setTyped('')} />}
+      rightSection={typed && <CloseButton size="sm" aria-label="Clear the search" onClick={() => type('')} />}
       value={typed}
-      onChange={(event) => setTyped(event.currentTarget.value)}
+      onChange={(event) => type(event.currentTarget.value)}
       onKeyDown={keys}
       maxLength={200}
     />

@@ -1,8 +1,9 @@
 /** Counts for the filter chips. Each count applies the other filters, but not its own. */
 import { useQuery } from 'urql'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { useDeploymentChanges } from '../../components/refresh.ts'
 import { filterOf, type Search } from './search.ts'
-import { useOnChange } from './use-rows.ts'
+import { LIST_PACE } from './use-rows.ts'
 
 const countsQuery = graphql(`
   query DeploymentChips(
@@ -118,7 +119,11 @@ export function useCounts(search: Search): Counts | null {
   }
   const [{ data }, again] = useQuery({ query: countsQuery, variables, requestPolicy: 'cache-and-network' })
   const [{ data: names }] = useQuery({ query: namesQuery, requestPolicy: 'cache-and-network' })
-  useOnChange(() => again({ requestPolicy: 'network-only' }))
+  useDeploymentChanges(
+    () => again({ requestPolicy: 'network-only' }),
+    () => true,
+    LIST_PACE,
+  )
   if (!data) return null
   const { matching, states = matching, sources = matching, listeners = matching } = data
   const tags = (data.tags ?? matching).byTag?.map(({ tag: own, count }) => ({ ...own, count })) ?? []

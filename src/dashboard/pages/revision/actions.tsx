@@ -5,11 +5,10 @@ import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Dialog } from '../../components/action-menu.tsx'
 import { type ActionTarget, redeployVerb, type TargetRevision } from '../../components/action-target.ts'
-import { interruptDialog } from '../../components/interrupt-dialog.tsx'
 import { isOpen } from '../../components/labels.ts'
 import { ButtonTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.ts'
-import { redeployDialog } from '../../components/redeploy-dialog.tsx'
+import { interruptDialog, redeployDialog } from '../../components/revision-dialogs.tsx'
 
 export function Actions({ deployment, revision }: { deployment: ActionTarget; revision: TargetRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })

@@ -1,4 +1,4 @@
-/** Confirms a redeploy or rollback, and shows what changes compared with the active revision. */
+/** Confirm an interrupt, or a redeploy or rollback with what changes compared with the active revision. */
 import { Alert, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
@@ -6,8 +6,10 @@ import { problemOf } from '../api/problem.ts'
 import { useCommand } from '../api/use-write.ts'
 import type { ActionDialog } from './action-menu.tsx'
 import { type ActionTarget, redeployVerb, type TargetRevision } from './action-target.ts'
-import { DialogForm } from './dialog-form.tsx'
+import { confirmation, DialogForm } from './dialog-form.tsx'
+import { stateOf } from './labels.ts'
 import { changesFragment, RevisionChanges } from './revision-changes.tsx'
+import { Elapsed } from './time.tsx'
 
 const differsQuery = graphql(
   `
@@ -91,3 +93,22 @@ function Changes({ from, to }: { from: { id: string; number: number }; to: Targe
     </Stack>
   )
 }
+
+export const interruptDialog = (
+  { id, activeRevision: active, serving }: ActionTarget,
+  revision: TargetRevision,
+): ActionDialog =>
+  confirmation({
+    title: `Interrupt #${revision.number}?`,
+    verb: 'Interrupt',
+    dangerous: true,
+    command: 'interruptRevision',
+    input: { deploymentId: id, revisionId: revision.id },
+    text: (
+      <>
+        It is {stateOf(revision).label.toLowerCase()} for <Elapsed since={revision.statusSince} />, and stops
+        immediately. {active && serving ? `#${active.number} keeps serving.` : 'No revision serves requests.'} It can be
+        redeployed later.
+      </>
+    ),
+  })
