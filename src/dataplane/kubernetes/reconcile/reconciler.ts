@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import type { Progress } from '../../../domain/protocol/protocol.ts'
 import { backoff } from '../../../platform/async/retry.ts'
+import { WorkQueue } from '../../../platform/async/work-queue.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import { ApiRefused, Contended, LeaseOverError, NotNowError, StaleError, Unreachable } from '../api-server/errors.ts'
 import { reasonOfRefusal } from '../api-server/messages.ts'
@@ -12,7 +13,6 @@ import { Applier, REFUSED_MS } from './applier.ts'
 import { volumeNote } from './database-volume.ts'
 import type { DesiredState } from './desired-state.ts'
 import type { AppliedObject } from './drift.ts'
-import { WorkQueue } from './work-queue.ts'
 
 interface ReconcileFailure extends Progress {
   /** a retry is not expected to help */
@@ -130,7 +130,6 @@ export class Reconciler {
     await desired.prepare()
     if (desired !== this.#desired) return this.enqueue()
     if (this.#queue.signal.aborted) return
-    this.#queue.clearTimer()
     const live = cluster.objects(deploymentId)
     const refused = desired.refused()
     const synced = this.synced && refused === this.#refused

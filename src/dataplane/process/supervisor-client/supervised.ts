@@ -4,8 +4,10 @@
  */
 import fs from 'node:fs'
 import type { Health, Progress } from '../../../domain/protocol/protocol.ts'
+import { backoff } from '../../../platform/async/retry.ts'
 import { Semaphore } from '../../../platform/async/semaphore.ts'
 import { unlessAborted } from '../../../platform/async/time-limit.ts'
+import { WorkQueue } from '../../../platform/async/work-queue.ts'
 import { writeAtomically } from '../../../platform/files/atomic-file.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtimes/runtime.ts'
@@ -33,7 +35,6 @@ import {
 import { OutputShipper } from './output-shipper.ts'
 import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
 import { isForeign, SupervisorLink, understands } from './supervisor-link.ts'
-import { WorkLoop } from './work-loop.ts'
 
 /** includes the time that the supervisor waits for another program to free the port */
 const OPEN_TIMEOUT_MS = 40_000
@@ -44,6 +45,8 @@ const RESTART_TIMEOUT_MS = 120_000
 const REPORT_MARGIN_MS = 10_000
 /** until the next look at an agent that starts, drains or is deployed, and so can't sleep yet */
 const UNSETTLED_MS = 10_000
+/** pause after a failure: the first and the longest */
+const RETRY_MS = [100, 10_000] as const
 /** drain time of a supervisor that is replaced */
 const REPLACED_DRAIN_MS = 2000
 
@@ -56,10 +59,16 @@ export class SupervisedDeployment {
   readonly #files: SupervisorFiles
   readonly #link: SupervisorLink
   readonly #shipper: OutputShipper | null
-  readonly #loop = new WorkLoop(
-    () => this.#reconcile(),
-    (error) => (error instanceof StaleToken ? void this.close() : this.#fail(error)),
+  readonly #queue = new WorkQueue(() =>
+    this.#reconcile().then(
+      () => {
+        this.#failures = 0
+      },
+      (error) => this.#retry(error),
+    ),
   )
+  /** in a row */
+  #failures = 0
   readonly #onClosed: () => void
   #claim!: LeasedClaim
   /** undefined: not known yet */
@@ -96,7 +105,7 @@ export class SupervisedDeployment {
       onOutput: () => this.#shipper?.wake(),
       onStale: () => void this.close(),
       onState: () => this.#watchStart(),
-      onBroken: () => this.#loop.wake(),
+      onBroken: () => this.#queue.enqueue(),
     })
   }
 
@@ -132,7 +141,7 @@ export class SupervisedDeployment {
   ensure(claim: LeasedClaim, desired: DesiredState | null): void {
     this.#setClaim(claim)
     this.#desired = desired
-    this.#loop.wake()
+    this.#queue.enqueue()
   }
 
   /** Opens the stable address; returns its URL. Throws StepFailure when another program has its port and keeps it. */
@@ -191,8 +200,8 @@ export class SupervisedDeployment {
 
   /** Disconnects. The agent keeps serving. Resolves when no call is in progress. */
   async close(): Promise<void> {
-    if (!this.#loop.signal.aborted) {
-      this.#loop.end()
+    if (!this.#queue.signal.aborted) {
+      void this.#queue.stop()
       this.#link.close()
       this.#queuedStart?.end()
       clearTimeout(this.#idleTimer)
@@ -243,7 +252,7 @@ export class SupervisedDeployment {
 
   #endDeploy(): void {
     this.#deploying = false
-    this.#loop.wake()
+    this.#queue.enqueue()
   }
 
   /** Replaces a supervisor that does not understand our protocol or this plan. */
@@ -268,7 +277,7 @@ export class SupervisedDeployment {
     this.#queuedStart?.end()
     this.#queuedStart = this.#machine.enqueueStart(lastServedAt(this.#files))
     try {
-      await unlessAborted(this.#loop.signal, this.#queuedStart.begun)
+      await unlessAborted(this.#queue.signal, this.#queuedStart.begun)
       await this.#serve(await this.#link.connect(this.#claim, !!this.#desired))
     } catch (error) {
       this.#queuedStart.end()
@@ -308,7 +317,7 @@ export class SupervisedDeployment {
     if (mayEnd()) await opened
     const againMs = mayEnd() ? await this.#machine.sleeping.tryToSleep(sleeper, idleMs) : Math.min(UNSETTLED_MS, idleMs)
     if (againMs !== null) {
-      this.#idleTimer = setTimeout(() => this.#loop.wake(), againMs).unref()
+      this.#idleTimer = setTimeout(() => this.#queue.enqueue(), againMs).unref()
       return
     }
     // the door forwards requests again when the supervisor tells it the state
@@ -317,7 +326,7 @@ export class SupervisedDeployment {
     const ended = endSupervisor(connection, 0).then(() => connection.closed)
     this.#fallingAsleep = ended.catch(() => undefined)
     await ended
-    this.#loop.wake()
+    this.#queue.enqueue()
   }
 
   /** What the door needs to keep the address; null: this deployment never sleeps. */
@@ -337,7 +346,7 @@ export class SupervisedDeployment {
     if (!sleeper) return false
     this.#machine.sleeping.add(sleeper, () => {
       this.#endSleep()
-      this.#loop.wake()
+      this.#queue.enqueue()
     })
     return true
   }
@@ -348,12 +357,12 @@ export class SupervisedDeployment {
     fs.rmSync(this.#files.asleep, { force: true })
   }
 
-  /** Replaces the serving agent like a deploy. A deploy that begins ends it; after a failure the loop repeats it. */
+  /** Replaces the serving agent like a deploy. A deploy that begins ends it; after a failure the queue repeats it. */
   async #restart(connection: Connection): Promise<void> {
     const desired = this.#desired
     const isDue = () => desired && !this.#deploying && isRestartDue(desired, connection.state)
     if (!desired || !isDue()) return
-    const plan = await desired.plan(this.#loop.signal)
+    const plan = await desired.plan(this.#queue.signal)
     if (!isDue() || desired !== this.#desired) return
     const { key } = plan
     const note = (message: string) => desired.restart?.log.write('deploy', message)
@@ -373,7 +382,7 @@ export class SupervisedDeployment {
 
   /** Sends the desired state, unless it was sent already or would end a candidate in progress. */
   #sendDesired(connection: Connection): Promise<void> {
-    return this.#sending.run(this.#loop.signal, async () => {
+    return this.#sending.run(this.#queue.signal, async () => {
       const desired = this.#desired
       const sent = this.#sentPlan?.connection === connection ? this.#sentPlan.plan : null
       const isDue = () => desired === this.#desired && (sent === null || !this.#deploying)
@@ -383,7 +392,7 @@ export class SupervisedDeployment {
         return
       }
       try {
-        const plan = await desired.plan(this.#loop.signal)
+        const plan = await desired.plan(this.#queue.signal)
         this.#container = containerOf(plan)
         if (!isDue()) return
         if (sent !== hashOf(plan)) await connection.request({ verb: 'run', plan })
@@ -416,6 +425,12 @@ export class SupervisedDeployment {
     await connection.request(request, { ms: OPEN_TIMEOUT_MS })
     this.url = url
     return url
+  }
+
+  #retry(error: unknown): void {
+    if (error instanceof StaleToken) return void this.close()
+    this.#fail(error)
+    this.#queue.requeueAfter(backoff(this.#failures++, ...RETRY_MS))
   }
 
   #fail(error: unknown): void {

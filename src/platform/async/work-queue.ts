@@ -1,4 +1,4 @@
-/** Work queue of one deployment, like controller-runtime's: many `enqueue` calls cause one run; runs never overlap. */
+/** Work queue like controller-runtime's: many `enqueue` calls cause one run; runs never overlap. */
 export class WorkQueue {
   readonly #work: () => Promise<void>
   readonly #stopped = new AbortController()
@@ -26,7 +26,7 @@ export class WorkQueue {
   requeueAfter(ms: number): void {
     const at = performance.now() + ms
     if (this.signal.aborted || (this.#timer && this.#timer.at <= at)) return
-    this.clearTimer()
+    this.#clearTimer()
     const handle = setTimeout(() => {
       this.#timer = null
       this.enqueue()
@@ -34,7 +34,7 @@ export class WorkQueue {
     this.#timer = { at, handle }
   }
 
-  clearTimer(): void {
+  #clearTimer(): void {
     if (this.#timer) clearTimeout(this.#timer.handle)
     this.#timer = null
   }
@@ -42,7 +42,7 @@ export class WorkQueue {
   /** Stops the queue. Resolves when the running work has ended. */
   async stop(): Promise<void> {
     this.#stopped.abort()
-    this.clearTimer()
+    this.#clearTimer()
     await this.#running
   }
 
@@ -57,6 +57,7 @@ export class WorkQueue {
   async #drain(): Promise<void> {
     while (this.#dirty && !this.signal.aborted) {
       this.#dirty = false
+      this.#clearTimer()
       await this.#work()
     }
   }
