@@ -220,7 +220,7 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 4_770],
+  ['platform/**', 4_835],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
     4_035,
@@ -240,12 +240,12 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
   ['dataplane/process/** door', 12_980],
-  ['dataplane/kubernetes/**', 6_400],
+  ['dataplane/kubernetes/**', 6_340],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_930],
-  ['api/rest/**', 5_510],
+  ['api/rest/**', 5_280],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_600],
-  ['client cli/**', 5_200],
+  ['client cli/**', 5_090],
   ['dashboard/pages/*', 12_040],
   ['dashboard/app dashboard/api dashboard/components/**', 4_960],
   ['app/** start .', 3_055],
