@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { AccessCopy, AccessNews } from '../domain/values/access-copy.ts'
+import { writeAtomically } from '../platform/files/atomic-file.ts'
 import type { AccessLog } from './access-log.ts'
 import type { Guard } from './guard.ts'
 
@@ -65,10 +66,8 @@ export class AccessStore<News extends AccessNews = AccessNews> {
     this.#guard.set(kept.copy, kept.settings)
     this.#accessLog?.setFile(kept.settings.accessLog ?? null)
     this.#kept = kept
-    const draft = `${this.#file}.${process.pid}`
     try {
-      fs.writeFileSync(draft, JSON.stringify(kept), { mode: 0o600 })
-      fs.renameSync(draft, this.#file)
+      writeAtomically(this.#file, JSON.stringify(kept))
       this.#touchedAt = Date.now()
     } catch {
       // the disk is full: the next change tries again

@@ -8,9 +8,9 @@ import {
   type KeyObject,
   sign,
 } from 'node:crypto'
-import fs from 'node:fs'
 import path from 'node:path'
 import type { GuardedDeployment } from '../domain/values/access-copy.ts'
+import { readOrCreate } from '../platform/files/atomic-file.ts'
 
 /** Who calls a deployment. */
 export interface Caller {
@@ -68,14 +68,8 @@ const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toS
 
 /** Creates the key of a machine's door at its first start. Throws when the folder can't be written. */
 export function keyOfFolder(folder: string): KeyObject {
-  const file = path.join(folder, 'caller-key.pem')
-  if (!fs.existsSync(file)) {
-    const { privateKey } = generateKeyPairSync('ed25519')
-    const draft = `${file}.${process.pid}`
-    fs.writeFileSync(draft, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
-    fs.renameSync(draft, file)
-  }
-  return createPrivateKey(fs.readFileSync(file))
+  const make = () => generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  return createPrivateKey(readOrCreate(path.join(folder, 'caller-key.pem'), make))
 }
 
 /** Head of a private Ed25519 key in DER (RFC 8410, 7); the 32 bytes of the key follow. */

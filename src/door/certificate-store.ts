@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import tls from 'node:tls'
 import type { Certificate } from '../dataplane/process/door/messages.ts'
+import { writeAtomically } from '../platform/files/atomic-file.ts'
 
 /** The certificate of a door, and its file for the next door, which only the door's account can read. */
 export class CertificateStore {
@@ -34,11 +35,9 @@ export class CertificateStore {
 
   #keep(): void {
     if (!this.#file) return
-    const draft = `${this.#file}.${process.pid}`
     try {
       if (!this.#current) return void fs.rmSync(this.#file, { force: true })
-      fs.writeFileSync(draft, JSON.stringify(this.#current), { mode: 0o600 })
-      fs.renameSync(draft, this.#file)
+      writeAtomically(this.#file, JSON.stringify(this.#current))
     } catch {
       // the disk is full: the next door waits for a server
     }

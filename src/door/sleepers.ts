@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Sleeper } from '../dataplane/process/door/messages.ts'
+import { writeAtomically } from '../platform/files/atomic-file.ts'
 
 export class Sleepers {
   readonly #file: string
@@ -32,10 +33,8 @@ export class Sleepers {
   }
 
   #write(): void {
-    const draft = `${this.#file}.${process.pid}`
     try {
-      fs.writeFileSync(draft, JSON.stringify(this.all), { mode: 0o600 })
-      fs.renameSync(draft, this.#file)
+      writeAtomically(this.#file, JSON.stringify(this.all))
     } catch {
       // the disk is full: servers tell the next door
     }

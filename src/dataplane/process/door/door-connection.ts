@@ -4,6 +4,7 @@ import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { writeAtomically } from '../../../platform/files/atomic-file.ts'
 import type { DoorRequest, FromDoor, ToDoor } from './messages.ts'
 
 type Answer = Extract<FromDoor, { say: 'answer' }>
@@ -21,9 +22,7 @@ const pointerIn = (folder: string) => path.join(folder, 'door.json')
 
 /** Publishes the socket of the door that clients connect to. */
 export function publishSocket(folder: string, socket: string): void {
-  const draft = `${pointerIn(folder)}.${process.pid}`
-  fs.writeFileSync(draft, JSON.stringify({ socket }), { mode: 0o600 })
-  fs.renameSync(draft, pointerIn(folder))
+  writeAtomically(pointerIn(folder), JSON.stringify({ socket }))
 }
 
 /** Identity of a door's program: hash of its file. */
