@@ -87,6 +87,7 @@ export class LogFile {
   async #writeAll(): Promise<void> {
     this.#timer = null
     this.#isWriting = true
+    let delay = WRITE_DELAY_MS
     try {
       do {
         await this.#follow()
@@ -94,19 +95,16 @@ export class LogFile {
         const { bytesWritten } = await write(this.#fd!, this.#rest)
         this.#rest = this.#rest.subarray(bytesWritten)
         this.#writeProblem = null
-      } while (this.#hasMore && !this.#isClosed)
+      } while ((this.#rest.length > 0 || this.#waiting >= MAX_WRITE_CHARACTERS) && !this.#isClosed)
     } catch (error) {
+      delay = RETRY_DELAY_MS
       const { code, message } = error as NodeJS.ErrnoException
       // the reader of a pipe is slow
       if (code !== 'EAGAIN') this.#writeProblem = code ? `the file can't be written (${code})` : message
     }
     this.#isWriting = false
     if (this.#isClosed) void this.#handle?.close()
-    else if (this.#hasMore) this.#schedule(RETRY_DELAY_MS)
-  }
-
-  get #hasMore(): boolean {
-    return this.#rest.length > 0 || this.#lines.length > 0
+    else if (this.#rest.length > 0 || this.#waiting > 0) this.#schedule(delay)
   }
 
   #takeLines(): Buffer {

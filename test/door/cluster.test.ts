@@ -111,6 +111,7 @@ beforeAll(async () => {
         DOOR_HEALTH_PORT: '0',
         DATA_DIR: folder.path,
         AGENT_PORT: String(port),
+        APPS_ACCESS_LOG: '/dev/stdout',
       }),
     )
   }
@@ -167,6 +168,14 @@ test('a deployment from before the door is served under the name that a command 
   expect(code, stderr).toBe(0)
   expect(JSON.parse(stdout).deployments).toEqual([{ id: old.id, name: 'From before', address_name: 'from-before' }])
   for (const door of doors) await expect.poll(() => statusOf(door, 'from-before'), { timeout: 10_000 }).toBe(200)
+})
+
+test('a door logs requests to its standard output', async () => {
+  await call(doors[0]!, 'blue', { 'x-request-id': 'logged' })
+  const lines = () => doors[0]!.output.stdout.split('\n').filter((line) => line.includes('"logged"'))
+  await expect.poll(lines).toHaveLength(1)
+  const line = { status: 200, host: 'blue.apps.example.com', deployment_name: 'blue', revision_id: null }
+  expect(JSON.parse(lines()[0]!)).toMatchObject(line)
 })
 
 test('a door counts requests for its metrics, of deployments that got some', async () => {
