@@ -80,6 +80,17 @@ test('deploy --access alone changes the access, without a revision', async () =>
   expect((await command(['deploy', name, '--access', 'all'], env)).code).toBe(2)
 })
 
+test('deploy --idle-minutes alone changes them, and 0 returns to the default of the server', async () => {
+  const { id, name, latest_revision_id } = await gitDeployment(app)
+  const after = async (minutes: string) => {
+    expect((await command(['deploy', name, '--idle-minutes', minutes, '--no-wait'], env)).code).toBe(0)
+    return (await app.rest('GET', `/v2/deployments/${id}`)).body
+  }
+  expect(await after('30')).toMatchObject({ idle_minutes: 30, latest_revision_id })
+  expect(await after('0')).toMatchObject({ idle_minutes: null, latest_revision_id })
+  expect((await command(['deploy', name, '--idle-minutes', '10081'], env)).code).toBe(2)
+})
+
 test('call sends the key and the request to the agent, prints what it answers, and fails from 400 on', async () => {
   const { id, name } = await gitDeployment(app)
   const asked: { url?: string; headers: object; method?: string; body: string }[] = []

@@ -51,8 +51,8 @@ export const deploy = remoteCommand({
         .optionsGroup('Sleep:')
         .option(
           '--idle-minutes <n>',
-          'an agent with min_scale 0 sleeps after this time without a request',
-          wholeNumber(1, 10_080),
+          'an agent with min_scale 0 sleeps after this time without a request; 0: the default of the server',
+          wholeNumber(0, 10_080),
         )
         .optionsGroup('Rollout:')
         .option(
@@ -115,7 +115,8 @@ async function send(call: RemoteCall, name: string, options: Plan): Promise<Sent
     return {
       ...source,
       access: options.access,
-      idle_minutes: options.idleMinutes,
+      // a new deployment has the default
+      idle_minutes: existing ? options.idleMinutes : options.idleMinutes || undefined,
       secrets: secretsBody(secrets, values),
     }
   }

@@ -41,8 +41,8 @@ const project = z.strictObject({
     .optional(),
   /** who may call the agent */
   access: z.enum(ACCESSES).optional(),
-  /** an agent with min_scale 0 sleeps after this time without a request */
-  idle_minutes: z.number().int().min(1).max(10_080).optional(),
+  /** an agent with min_scale 0 sleeps after this time without a request; 0: the default of the server */
+  idle_minutes: z.number().int().min(0).max(10_080).optional(),
   /** names; the values come from the environment */
   secrets: z
     .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'must be the name of an environment variable' }))
