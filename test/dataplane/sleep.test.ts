@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
+import { WebSocket } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AccessSource } from '../../src/dataplane/process/door/access-push.ts'
 import { updateDoor } from '../../src/dataplane/process/door/start-door.ts'
@@ -28,13 +29,21 @@ import {
   type TestMachine,
 } from './support.ts'
 
-/** Answers with its pid, and at /stream without end. */
+/** Answers with its pid, and at /stream without end. Accepts WebSockets. */
 const SERVER = `
+import { createHash } from 'node:crypto'
 import http from 'node:http'
-http.createServer((req, res) => {
+const server = http.createServer((req, res) => {
   if (req.url === '/stream') return res.write('begun')
   res.end(String(process.pid))
-}).listen(process.env.PORT, '127.0.0.1')
+})
+server.on('upgrade', (req, socket) => {
+  const accept = createHash('sha1').update(req.headers['sec-websocket-key'] + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11')
+  const head = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade']
+  socket.write([...head, 'Sec-WebSocket-Accept: ' + accept.digest('base64'), '', ''].join('\\r\\n'))
+  socket.on('data', () => socket.end())
+})
+server.listen(process.env.PORT, '127.0.0.1')
 `
 const MINUTE_MS = 400
 
@@ -147,6 +156,15 @@ test('a stream keeps an agent awake until it ends', async () => {
   // several times the time without requests
   expect(await eventually(() => place.runtime.idle!(sleepy.id), 4 * MINUTE_MS)).toBe(false)
   request.destroy()
+  await asleep(sleepy)
+})
+
+test('a WebSocket wakes an agent, and keeps it awake until it closes', async () => {
+  const sleepy = await sleeping()
+  const socket = new WebSocket(sleepy.url.replace('http', 'ws'))
+  await once(socket, 'open')
+  expect(await eventually(() => place.runtime.idle!(sleepy.id), 4 * MINUTE_MS)).toBe(false)
+  socket.close()
   await asleep(sleepy)
 })
 
