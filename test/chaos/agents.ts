@@ -4,7 +4,6 @@ import { rm } from 'node:fs/promises'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { overTcp } from '../support/database.ts'
-import { freePort } from '../support/free-port.ts'
 import type { Report } from '../support/steady/client.ts'
 import {
   type Deployed,
@@ -42,7 +41,7 @@ export const agentScenarios: readonly Scenario[] = [
   ['supervisor', () => at({}, supervisorKilled)],
   ['rollback', () => at({}, rollback)],
   ['front-door', frontDoor],
-  ['overload', () => at({ settings: { APPS_PORT: '0' } }, overload)],
+  ['overload', () => at({}, overload)],
 ]
 
 async function at(options: SteadyPlaceOptions, run: (place: SteadyPlace) => Promise<boolean>): Promise<boolean> {
@@ -232,12 +231,12 @@ async function supervisorKilled(place: SteadyPlace): Promise<boolean> {
 
 /** All faults in turn, for an agent with a name that needs a key. Its streams stay open through all of them. */
 async function frontDoor(): Promise<boolean> {
-  const port = String(await freePort())
-  const settings = { APPS_PORT: port, DRAIN_SECONDS: '900' }
   const next = await checkout({ another: true })
   try {
     await next.shareInstall()
-    return await onDatabase((place, databaseUrl) => throughAllFaults(place, { databaseUrl, port, next }), settings)
+    // the streams to replaced agents stay open, too
+    const settings = { DRAIN_SECONDS: '900' }
+    return await onDatabase((place, databaseUrl) => throughAllFaults(place, { databaseUrl, next }), settings)
   } finally {
     await next.remove()
   }
@@ -245,13 +244,12 @@ async function frontDoor(): Promise<boolean> {
 
 async function throughAllFaults(
   place: SteadyPlace,
-  { databaseUrl, port, next }: { databaseUrl: string; port: string; next: Checkout },
+  { databaseUrl, next }: { databaseUrl: string; next: Checkout },
 ): Promise<boolean> {
   const proxy = await tcpProxy(databaseUrl)
   try {
     let server = await place.start({ DATABASE_URL: proxy.url })
     const agent = await place.deploy('one', { access: 'workspace' })
-    const url = `http://127.0.0.1:${port}/~${agent.name}`
     const [revision] = await place.revisions(agent.id)
     const restartBy = async (signal: 'SIGTERM' | 'SIGKILL', folder?: string) => {
       await place.end(server, signal)
@@ -259,7 +257,7 @@ async function throughAllFaults(
       await taken(place, agent, server)
     }
     const report = await inUse(
-      { url },
+      agent,
       async (client) => {
         const step = async (what: string, work: () => Promise<unknown>) => {
           const { requests, failed, cut } = client.report()

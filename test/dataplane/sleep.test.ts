@@ -160,7 +160,8 @@ test('a stream keeps an agent awake until it ends', async () => {
 })
 
 test('a WebSocket wakes an agent, and keeps it awake until it closes', async () => {
-  const sleepy = await sleeping()
+  const sleepy = shared
+  await asleep(sleepy)
   const socket = new WebSocket(sleepy.url.replace('http', 'ws'))
   await once(socket, 'open')
   expect(await eventually(() => place.runtime.idle!(sleepy.id), 4 * MINUTE_MS)).toBe(false)

@@ -16,7 +16,6 @@ export const KEY = 'cpk_steady_admin_key'
 
 export interface Deployed {
   id: string
-  name: string
   url: string
 }
 
@@ -147,7 +146,9 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
       })
       repositories.set(id, repository)
       await place.reaches(id, latest_revision_id, 'DEPLOYED', limitMs)
-      return { id, name, url: (await rest('GET', `/v2/deployments/${id}`)).url }
+      const { hostname, port } = new URL((await rest('GET', `/v2/deployments/${id}`)).url)
+      // the address by path: Node.js does not resolve names below localhost
+      return { id, url: `http://127.0.0.1:${port}/~${hostname.split('.')[0]}` }
     },
     async update(id, greeting) {
       await repositories.get(id)!.push(greeting)

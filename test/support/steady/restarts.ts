@@ -8,7 +8,7 @@ const REQUESTS_BEFORE_AND_AFTER = 100
 
 /** Runs `work` while a client uses the agent. */
 export async function inUse(
-  { url }: Pick<Deployed, 'url'>,
+  { url }: Deployed,
   work: (client: SteadyClient) => Promise<void>,
   options?: SteadyClientOptions,
 ): Promise<Report> {
