@@ -2,7 +2,7 @@
  * Decides who may call a deployment, from the copy that a server sent (docs/deployments.md#access). Removes the control plane's
  * credentials from requests, and gives the agent a token that names the caller.
  */
-import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { AccessCopy, CallerKey, GuardedDeployment, GuardSettings } from '../domain/values/access-copy.ts'
@@ -11,6 +11,7 @@ import { resultWithin } from '../platform/async/time-limit.ts'
 import { clientAddress, matcher } from '../platform/http/client-address.ts'
 import type { Caller, CallerTokens } from './caller-tokens.ts'
 import { LINK_HEADER } from './dashboard-calls.ts'
+import { claimsOf, cookieOf, type Link, type LinkClaims, linkOf } from './signed-links.ts'
 
 /** What happens to a request. */
 export type Verdict = (
@@ -52,8 +53,6 @@ const UNPREPARED: Verdict = {
   status: 503,
   detail: 'No server has told the door yet who may call this deployment.',
 }
-/** query parameter, and end of the cookie's name */
-const LINK = 'pilothouse_link'
 const HOUR_MS = 3_600_000
 /** headers that agents get from the door only, and the half of a session */
 const OF_DOOR = ['x-pilothouse-caller', 'x-session', 'x-forwarded-prefix']
@@ -178,7 +177,7 @@ export class Guard {
   check(request: IncomingMessage, asked: Asked | null): Verdict | Promise<Verdict> {
     const link = linkOf(request, asked)
     delete request.headers[LINK_HEADER]
-    const claims = link && this.#linkClaims(link.token)
+    const claims = link && claimsOf(link.token, this.#linkKeys)
     if (!claims || !this.#isNews(claims)) return this.#check(request, asked, link, claims)
     return this.#awaitNews(claims).then(() => this.#check(request, asked, link, claims))
   }
@@ -265,9 +264,7 @@ export class Guard {
     const decided = this.#decide(request, credential, deployment)
     if (!decided.allow) return decided
     const secure = this.#settings!.secure || isEncrypted(request)
-    const seconds = Math.floor((credential.expires! - Date.now()) / 1000)
-    const name = `${secure ? '__Host-' : ''}${LINK}`
-    const cookie = `${name}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure ? '; Secure' : ''}`
+    const cookie = cookieOf(token, { expires: credential.expires!, secure })
     return { allow: false, location: rest, cookie, caller: credential }
   }
 
@@ -282,22 +279,6 @@ export class Guard {
       role,
       deployment: sub,
       expires: exp * 1000,
-    }
-  }
-
-  /** Null: it is not signed by a server, or has ended. */
-  #linkClaims(token: string): LinkClaims | null {
-    const [head, body, signature] = token.split('.')
-    if (!head || !body || !signature) return null
-    try {
-      const { kid } = parse(head) as { kid: string }
-      const key = this.#linkKeys.get(kid)
-      const signed = Buffer.from(`${head}.${body}`)
-      if (!key || !verify(null, signed, key, Buffer.from(signature, 'base64url'))) return null
-      const claims = parse(body) as LinkClaims
-      return claims.aud === 'link' && claims.exp * 1000 > Date.now() ? claims : null
-    } catch {
-      return null
     }
   }
 
@@ -335,57 +316,6 @@ const isEncrypted = ({ headers, socket }: IncomingMessage): boolean =>
 /** Whether a custom_url must not have the host: names that may be given later, and the control plane have it. */
 const isReserved = (host: string, { hosts, issuer }: GuardSettings): boolean =>
   isAgentHost(host, hosts) || host === new URL(issuer).hostname
-
-interface LinkClaims {
-  aud: string
-  /** the deployment */
-  sub: string
-  /** the credential that made the link */
-  act: { kind: 'key' | 'session' | 'jwt'; id: string }
-  org: string
-  ws: string | null
-  role: string
-  exp: number
-  /** absent in links of earlier servers */
-  iat?: number
-}
-
-interface Link {
-  token: string
-  /** it is in the URL, not in a header or the cookie */
-  fromQuery: boolean
-  /** the URL without it */
-  rest: string
-}
-
-/** The link's token of a request; null: none. Agents reached by path share a host, so they have no cookies. */
-function linkOf(request: IncomingMessage, asked: Asked | null): Link | null {
-  const { url, headers } = request
-  const { [LINK_HEADER]: sent } = headers
-  if (typeof sent === 'string' && sent !== '') return { token: sent, fromQuery: false, rest: url! }
-  if (!asked?.ownHost) return null
-  if (url!.includes(`${LINK}=`)) {
-    const [path = '', ...queries] = url!.split('?')
-    const query = new URLSearchParams(queries.join('?'))
-    const token = query.get(LINK)
-    query.delete(LINK)
-    // `//host` would lead to another host
-    const rest = `/${path.replace(/^[/\\]+/, '')}${query.size > 0 ? `?${query}` : ''}`
-    if (token) return { token, fromQuery: true, rest }
-  }
-  const [, token] = new RegExp(`(?:^|; ?)(?:__Host-)?${LINK}=([\\w.-]+)`).exec(headers.cookie ?? '') ?? []
-  return token === undefined || !isFromOwnPage(request) ? null : { token, fromQuery: false, rest: url! }
-}
-
-/** Whether the cookie may count: pages of other agents must not use it. A user may follow a link from anywhere. */
-function isFromOwnPage({ method, headers }: IncomingMessage): boolean {
-  const { origin, host, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = headers
-  if (site === undefined) return origin === undefined || origin.replace(/^https?:\/\//, '') === host
-  const isNavigation = mode === 'navigate' && (method === 'GET' || method === 'HEAD')
-  return site === 'same-origin' || site === 'none' || isNavigation
-}
-
-const parse = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString())
 
 const bearerOf = ({ authorization }: IncomingMessage['headers']): string | undefined =>
   /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
