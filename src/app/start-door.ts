@@ -41,6 +41,8 @@ export async function startDoor(
     host: settings.DOOR_HOST,
     port: settings.DOOR_PORT,
     accessLog,
+    listeners: settings.DOOR_LISTENERS,
+    appsUrl: settings.APPS_URL,
     serviceOf,
     log,
   })

@@ -12,17 +12,19 @@ const TOUCH_MS = 60_000
 /** interval in which a door that was replaced looks at the file */
 const FOLLOW_MS = 1000
 
+/** Gets the copies. */
+type Copies = Pick<Guard, 'set' | 'confirm'>
 type Kept<News extends AccessNews> = News & { copy: AccessCopy }
 
 export class AccessStore<News extends AccessNews = AccessNews> {
   readonly #file: string
-  readonly #guard: Guard
+  readonly #guard: Copies
   readonly #accessLog: AccessLog | undefined
   #kept: Kept<News> | null = null
   #touchedAt = 0
 
   /** `accessLog`: absent when the server's settings don't decide about it. */
-  constructor(folder: string, guard: Guard, accessLog?: AccessLog) {
+  constructor(folder: string, guard: Copies, accessLog?: AccessLog) {
     this.#file = path.join(folder, 'access.json')
     this.#guard = guard
     this.#accessLog = accessLog

@@ -1,6 +1,7 @@
 /** The door of a cluster: serves the deployments that a server names, and keeps the server's last news in its folder. See README.md. */
 import type { Bounds, ClusterNews, Place, Upstream } from '../dataplane/process/door/messages.ts'
-import type { GuardedDeployment } from '../domain/values/access-copy.ts'
+import type { AccessCopy, GuardedDeployment, GuardSettings } from '../domain/values/access-copy.ts'
+import { agentHostsOf } from '../domain/values/agent-host.ts'
 import type { DoorFigures } from '../domain/values/door-figures.ts'
 import type { AccessLog } from './access-log.ts'
 import { AccessStore } from './access-store.ts'
@@ -26,6 +27,10 @@ export interface ClusterDoorOptions extends Pick<FollowOptions, 'url' | 'log'> {
   host: string
   port: number
   accessLog: AccessLog
+  /** The door serves only deployments of these; empty: all that the server names. */
+  listeners: readonly string[]
+  /** pattern of the addresses; undefined: the server's */
+  appsUrl: string | undefined
   /** The Service of a deployment. */
   serviceOf(deployment: { id: string; namespace: string }): ServiceAddress
 }
@@ -43,7 +48,10 @@ export function startClusterDoor(options: ClusterDoorOptions): ClusterDoor {
   const { url, token, folder, log } = options
   const tokens = new CallerTokens(keyOfToken(token))
   const guard = new Guard(tokens)
-  const store = new AccessStore<ClusterNews>(folder, guard)
+  const store = new AccessStore<ClusterNews>(folder, {
+    set: (...[copy, settings, heardAt]) => guard.set(ownOf(copy, options), addressesOf(settings, options), heardAt),
+    confirm: () => guard.confirm(),
+  })
   const routes = new ServiceRoutes(options, guard)
   const closing = new AbortController()
   let problem: string | null = 'no server has sent the deployments yet'
@@ -76,6 +84,18 @@ export function startClusterDoor(options: ClusterDoorOptions): ClusterDoor {
   }
 }
 
+/** Without deployments of other clusters: a server may have doors in several. */
+function ownOf(copy: AccessCopy, { listeners }: Pick<ClusterDoorOptions, 'listeners'>): AccessCopy {
+  const isServed = ({ listener }: GuardedDeployment) =>
+    listeners.length === 0 || listener === undefined || (listener !== null && listeners.includes(listener))
+  return { ...copy, deployments: copy.deployments.filter(isServed) }
+}
+
+/** Each cluster has its own addresses. */
+function addressesOf(settings: GuardSettings, { appsUrl }: Pick<ClusterDoorOptions, 'appsUrl'>): GuardSettings {
+  return appsUrl ? { ...settings, hosts: agentHostsOf(appsUrl), secure: appsUrl.startsWith('https:') } : settings
+}
+
 /** One port for all deployments, and their Services. */
 class ServiceRoutes {
   isClosing = false
@@ -105,12 +125,15 @@ class ServiceRoutes {
   }
 
   apply({ copy, settings, bounds }: ClusterNews): void {
-    const routed = (copy?.deployments ?? []).filter((one): one is Routed => !!one.name && !!one.namespace)
+    const { hosts } = addressesOf(settings, this.#options)
+    const routed = (copy ? ownOf(copy, this.#options).deployments : []).filter(
+      (one): one is Routed => !!one.name && !!one.namespace,
+    )
     const left = new Set(this.#tenants.keys())
     this.#bounds = bounds
     for (const deployment of routed) {
       left.delete(deployment.id)
-      this.#route(deployment, settings.hosts.replace('{name}', deployment.name))
+      this.#route(deployment, hosts.replace('{name}', deployment.name))
     }
     for (const id of left) this.#remove(id)
     for (const { made } of this.#tenants.values()) made?.bounds.set(bounds)

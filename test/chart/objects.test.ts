@@ -12,6 +12,7 @@ import {
   chartObjects,
   hasHelm,
   helmObjects,
+  LISTENER_ID,
   listenerRules,
   readChart,
   type Values,
@@ -280,6 +281,23 @@ describe('the door', () => {
     expect(listener).toMatchObject({ ...APPS, DOOR_SERVICE: doorService })
     const minimal = { ...SECRETS, ...environment(of(COMBINATIONS.minimal!), 'pilothouse', SECRETS) }
     expect(Object.keys(minimal).filter((name) => /^(APPS|DOOR)_/.test(name))).toEqual([])
+  })
+
+  test('with doors in several clusters, servers know all listeners, and each door its own and its domain', () => {
+    const { server, door, ...values } = COMBINATIONS.everything as { server: Values; door: Values }
+    const [all, own] = [`${LISTENER_ID},7d1a8a53-52b0-4a43-8f0e-0f6c1f2f7a22`, LISTENER_ID]
+    const objects = of({
+      ...values,
+      server: { ...server, settings: { DOOR_LISTENERS: all } },
+      door: { ...door, settings: { DOOR_LISTENERS: own } },
+    })
+    const [container] = podOf(one(objects, 'Deployment')).containers
+    expect(container.env.filter(({ name }: Any) => name === 'DOOR_LISTENERS')).toEqual([
+      { name: 'DOOR_LISTENERS', value: all },
+    ])
+    expect(readDoorSettings(environment(objects, 'pilothouse-door', secrets))).toMatchObject({
+      ...{ DOOR_LISTENERS: [own], APPS_URL: APPS.APPS_URL },
+    })
   })
 
   test('its pods have two replicas, a budget, and an account without rights', () => {

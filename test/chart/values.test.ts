@@ -106,7 +106,7 @@ describe('values.schema.json', () => {
     [
       'door',
       DOOR_SETTINGS,
-      ['CONTROL_PLANE_URL', 'DOOR_TOKEN', 'DOOR_PORT', 'DOOR_HEALTH_PORT', 'DATA_DIR', 'APPS_ACCESS_LOG'],
+      ['CONTROL_PLANE_URL', 'DOOR_TOKEN', 'DOOR_PORT', 'DOOR_HEALTH_PORT', 'DATA_DIR', 'APPS_URL', 'APPS_ACCESS_LOG'],
     ],
     [
       'builder',

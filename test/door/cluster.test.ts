@@ -27,6 +27,9 @@ let database: TestDatabase
 let dataDir: { path: string; remove(): Promise<void> }
 let server: RunningServer
 let publicPort: number
+let agentPort: number
+/** the listener of another cluster */
+let elsewhere = ''
 const doors: Door[] = []
 const agents = http.createServer()
 const folders: { remove(): Promise<void> }[] = []
@@ -46,6 +49,7 @@ const settings = () => ({
   APPS_URL: 'https://{name}.apps.example.com',
   DOOR_TOKEN: TOKEN,
   DOOR_SERVICE: 'door.pilothouse.svc.cluster.local:80',
+  DOOR_LISTENERS: elsewhere,
 })
 
 async function startCluster(port: number): Promise<RunningServer> {
@@ -69,6 +73,23 @@ async function startDoor(env: Record<string, string>): Promise<Door> {
   const [line] = (await Promise.race([once(started.child.stdout!, 'data'), started.ended])) as [string]
   const health = `http://127.0.0.1:${JSON.parse(line.split('\n')[0]!).healthPort}`
   return { ...started, port: Number(env.DOOR_PORT), health, env }
+}
+
+/** `settings`: of a door in another cluster */
+async function newDoor(settings: Record<string, string> = {}): Promise<Door> {
+  const folder = await temporaryFolder()
+  folders.push(folder)
+  return startDoor({
+    CONTROL_PLANE_URL: `http://127.0.0.1:${publicPort}`,
+    DOOR_TOKEN: TOKEN,
+    DOOR_HOST: '127.0.0.1',
+    DOOR_PORT: String(await freePort()),
+    DOOR_HEALTH_PORT: '0',
+    DATA_DIR: folder.path,
+    AGENT_PORT: String(agentPort),
+    APPS_ACCESS_LOG: '/dev/stdout',
+    ...settings,
+  })
 }
 
 const create = (name: string, access = 'workspace', source_config: object = {}) =>
@@ -98,23 +119,8 @@ beforeAll(async () => {
   database = await testDatabase()
   dataDir = await temporaryFolder()
   publicPort = await freePort()
-  const port = await startAgents()
-  for (let i = 0; i < 2; i++) {
-    const folder = await temporaryFolder()
-    folders.push(folder)
-    doors.push(
-      await startDoor({
-        CONTROL_PLANE_URL: `http://127.0.0.1:${publicPort}`,
-        DOOR_TOKEN: TOKEN,
-        DOOR_HOST: '127.0.0.1',
-        DOOR_PORT: String(await freePort()),
-        DOOR_HEALTH_PORT: '0',
-        DATA_DIR: folder.path,
-        AGENT_PORT: String(port),
-        APPS_ACCESS_LOG: '/dev/stdout',
-      }),
-    )
-  }
+  agentPort = await startAgents()
+  for (let i = 0; i < 2; i++) doors.push(await newDoor())
   // a door that has never heard from a server must not serve
   expect(await isReady(doors[0]!)).toBe(503)
   server = await startCluster(publicPort)
@@ -210,6 +216,29 @@ test('doors serve without a server, also after a restart, and follow the next se
   await create('Later', 'public')
   for (const door of [kept, doors[1]])
     await expect.poll(() => statusOf(door, 'later'), { timeout: 10_000, interval: 100 }).toBe(200)
+})
+
+test('a door of another cluster serves only the deployments there, at the addresses of its cluster', async () => {
+  elsewhere = (
+    await rest('POST', '/v2/listeners', {
+      compute_type: 'k8s',
+      compute_id: 'us',
+      compute_config: { k8s_namespaces: ['agents'] },
+    })
+  ).id
+  server.child.kill('SIGKILL')
+  await server.ended
+  server = await startCluster(publicPort)
+  const there = await create('There', 'workspace', { listener_id: elsewhere })
+  const door = await newDoor({ DOOR_LISTENERS: elsewhere, APPS_URL: 'https://{name}.us.example.com' })
+  doors.unshift(door)
+  await expect.poll(() => statusOf(door, 'there.us.example.com', KEY), { timeout: 10_000 }).toBe(200)
+  expect((await call(door, 'there.us.example.com', { 'x-api-key': KEY })).body.address).toBe(serviceAddress(there.id))
+  expect(await statusOf(door, 'there.us.example.com')).toBe(401)
+  const unknown = await statusOf(door, 'unknown.us.example.com', KEY)
+  for (const host of ['blue.us.example.com', 'blue.apps.example.com', 'there.apps.example.com'])
+    expect(await statusOf(door, host, KEY)).toBe(unknown)
+  expect(await statusOf(doors[1]!, 'blue')).toBe(200)
 })
 
 test('a door that ends completes its requests, and accepts no more', async () => {

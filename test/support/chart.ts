@@ -48,7 +48,7 @@ function helm(command: string, args: string[], values: Values): string {
 const objectsOf = (text: string): Any[] =>
   [...parseAllDocuments(text, { version: '1.1' })].map((document) => document.toJS()).filter(Boolean)
 
-const LISTENER_ID = '0b0e3f8e-6f0c-4c1e-9a57-2f5d3a1c9e11'
+export const LISTENER_ID = '0b0e3f8e-6f0c-4c1e-9a57-2f5d3a1c9e11'
 const listener = { enabled: true, listenerId: LISTENER_ID, namespaces: ['agents', 'more-agents'] }
 const builder = { enabled: true, existingSecret: 'builder-key', image: 'registry.example.com/builder:1' }
 const door = { enabled: true, domain: 'apps.example.com' }

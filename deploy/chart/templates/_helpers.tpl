@@ -50,10 +50,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{ required "door.existingSecret is missing: a Secret with DOOR_TOKEN" (or .Values.door.existingSecret .Values.server.existingSecret) }}
 {{- end }}
 
+{{- define "pilothouse.appsUrl" -}}
+http{{ if .Values.door.https }}s{{ end }}://{name}.{{ .Values.door.domain }}
+{{- end }}
+
 {{/* Settings with which a server or a listener gives deployments addresses at the door. */}}
 {{- define "pilothouse.doorSettings" -}}
 - name: APPS_URL
-  value: "http{{ if .Values.door.https }}s{{ end }}://{name}.{{ .Values.door.domain }}"
+  value: {{ include "pilothouse.appsUrl" . | quote }}
 - name: DOOR_NAMESPACE
   value: {{ .Release.Namespace | quote }}
 {{- if .Values.door.customUrls }}

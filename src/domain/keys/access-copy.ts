@@ -10,7 +10,7 @@ const READ: Statement = {
   name: 'access_copy',
   text: `
     WITH guarded AS (
-      SELECT d.id, d.address_name, CASE WHEN d.deleted_at IS NULL THEN d.custom_host END AS host, d.workspace_id, w.organization_id, d.access,
+      SELECT d.id, d.address_name, CASE WHEN d.deleted_at IS NULL THEN d.custom_host END AS host, d.workspace_id, w.organization_id, d.access, d.listener_id,
         coalesce(d.k8s_namespace, $3) AS namespace
       FROM deployments d JOIN workspaces w ON w.id = d.workspace_id
       WHERE (d.listener_id IS NULL OR d.listener_id = ANY($2::uuid[])) AND d.torn_down_at IS NULL
@@ -18,7 +18,7 @@ const READ: Statement = {
       SELECT jsonb_build_object(
         'deployments', (
           SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'name', address_name, 'host', host, 'workspace', workspace_id, 'organization', organization_id,
-            'access', access, 'namespace', namespace) ORDER BY id), '[]')
+            'access', access, 'namespace', namespace, 'listener', listener_id) ORDER BY id), '[]')
           FROM guarded),
         'keys', (
           SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'hash', hash, 'organization', organization_id, 'workspace', workspace_id, 'role', role,

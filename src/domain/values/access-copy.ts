@@ -23,6 +23,8 @@ export interface GuardedDeployment {
   access: 'workspace' | 'organization' | 'public'
   /** of its Service in a cluster; null: it runs on a machine */
   namespace?: string | null
+  /** in whose cluster it runs; null: the server's. Absent: the server is older. */
+  listener?: string | null
 }
 
 export interface CallerKey {

@@ -2,7 +2,16 @@
 import { type ParsedSettings, parseSettings, rejectWrong } from './config.ts'
 import { defaultDataDir } from './data-dir.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
-import { accessLogOrStdout, doorToken, folder, host, integer, type SettingsTable, text } from './setting-types.ts'
+import {
+  accessLogOrStdout,
+  appsUrl,
+  doorToken,
+  folder,
+  host,
+  integer,
+  type SettingsTable,
+  text,
+} from './setting-types.ts'
 import { SETTINGS } from './settings.ts'
 
 export const DOOR_SETTINGS = {
@@ -12,6 +21,8 @@ export const DOOR_SETTINGS = {
   DOOR_PORT: [integer(1, 65_535), '8081'],
   DOOR_HEALTH_PORT: [integer(0, 65_535), '8083'],
   DATA_DIR: [folder, defaultDataDir('pilothouse-door')],
+  DOOR_LISTENERS: SETTINGS.DOOR_LISTENERS,
+  APPS_URL: [appsUrl.optional()],
   APPS_ACCESS_LOG: [accessLogOrStdout.optional()],
   CLUSTER_DOMAIN: [text, 'cluster.local'],
   LOG_LEVEL: SETTINGS.LOG_LEVEL,
