@@ -209,10 +209,18 @@ test('an agent that is replaced after the door was, drains the streams of both d
   expect(await gone(old)).toBe(true)
 })
 
+/** Throws once when the door serves: it listens for SIGTERM from then on. */
+const FAULT = `const served = setInterval(() => {
+  if (process.listenerCount('SIGTERM') === 0) return
+  clearInterval(served)
+  throw new Error('a fault')
+}, 100)
+`
+
 test('a door with a fault is replaced by a new process, and no request or stream notices', async () => {
   const { supervised, url } = await serving('agent', { source: STREAMING })
   const text = fs.readFileSync(supervised.config.door.file, 'utf8')
-  const faulty = newerVersion(supervised, `setTimeout(() => { throw new Error('a fault') }, 300)\n${text}`)
+  const faulty = newerVersion(supervised, `${FAULT}${text}`)
   await updateDoor(faulty)
   const stream = await fetch(`${url}/events`)
   const doors = new Set<number | null>()
