@@ -23,7 +23,7 @@ import {
   NO_SOURCES,
   never,
   openTestMachine,
-  revisionOf,
+  revisionOf as revisionWithNpm,
   stepOf,
   type TestMachine,
 } from './support.ts'
@@ -33,6 +33,10 @@ beforeAll(async () => {
   machine = await openTestMachine()
 })
 afterAll(() => machine.close())
+
+/** A revision that installs nothing. */
+const revisionOf: typeof revisionWithNpm = (repository, changes) =>
+  revisionWithNpm(repository, { installCommand: 'true', ...changes })
 
 async function build(revision: RevisionWork, signal = never) {
   const claim = claimOf()
@@ -53,7 +57,7 @@ async function build(revision: RevisionWork, signal = never) {
 
 test('a branch is built at its exact commit', async () => {
   const repository = machine.repository()
-  const { repoCommitSha, tree, app, log } = await build(revisionOf(repository))
+  const { repoCommitSha, tree, app, log } = await build(revisionWithNpm(repository))
   expect(repoCommitSha).toBe(repository.head())
   expect(fs.readFileSync(path.join(tree, 'greeting.txt'), 'utf8')).toBe('Hello from version 1\n')
   expect(fs.existsSync(path.join(tree, '.git'))).toBe(false)
@@ -64,7 +68,7 @@ test('a branch is built at its exact commit', async () => {
 test('a build log starts with the plan, and the progress names the fetch while the source is fetched', async () => {
   const log = memoryLog()
   const seen: { message: string | null; lines: number }[] = []
-  const revision = revisionOf(machine.repository(), { secrets: [{ name: 'MODE', value: 'dev' }] })
+  const revision = revisionWithNpm(machine.repository(), { secrets: [{ name: 'MODE', value: 'dev' }] })
   await machine.runtime.build(claimOf(), stepOf('BUILD', revision), log, never, undefined, (progress) =>
     seen.push({ message: progress?.message ?? null, lines: log.lines.length }),
   )
@@ -331,7 +335,7 @@ test('a path in a build log contains the deployment’s id, although npm treats 
     'package.json': JSON.stringify({ name: 'agent', version: '1.0.0', scripts }),
     'package-lock.json': null,
   })
-  const step = stepOf('BUILD', revisionOf(repository))
+  const step = stepOf('BUILD', revisionWithNpm(repository))
   await expect(machine.runtime.build(claim, step, log, never)).rejects.toThrow('exit code 7')
   const text = log.lines.join('\n')
   expect(text).toContain(`apps/${claim.deployment.id}/home`)
@@ -510,7 +514,7 @@ test('the message for a lock file that does not match starts with npm’s first 
     }),
     'left/package.json': '{"name":"left","version":"1.0.0"}',
   })
-  const failure: Error = await build(revisionOf(repository)).then(
+  const failure: Error = await build(revisionWithNpm(repository)).then(
     () => expect.unreachable(),
     (error) => error,
   )
