@@ -16,7 +16,6 @@ const SLOW = [
   'dataplane/serving',
   'dataplane/sleep',
   'dataplane/stale-server',
-  'dataplane/takeover',
   'dataplane/trees',
   'dataplane/worker',
   'deploy',
