@@ -35,7 +35,7 @@ export interface TestDomain {
   close(): Promise<void>
 }
 
-export const SETTINGS: DomainSettings = {
+const SETTINGS: DomainSettings = {
   deploymentModes: ['cloud', 'self_hosted'],
   runtime: 'process',
   podClasses: [],
