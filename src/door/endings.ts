@@ -13,16 +13,20 @@ const GOING_AWAY = Buffer.from([0x88, 0x02, 0x03, 0xe9])
 
 /** Completes the body when the proxy destroys the response and `isEnding`, unless a content-length promises more. */
 export function endBodyProperly(response: ServerResponse, isEnding: () => boolean): void {
-  const destroy = response.destroy.bind(response)
-  response.destroy = (error) => {
-    if (!isEnding() || !response.headersSent || response.hasHeader('content-length')) return destroy(error)
-    if (!response.writableEnded) {
-      noteEnd(response)
-      response.end()
-      setTimeout(destroy, FLUSH_MS).unref()
+  // only for bodies of unknown length: V8 keeps responses with a `destroy` of their own longer than others
+  response.once('pipe', () => {
+    if (response.hasHeader('content-length')) return
+    const destroy = response.destroy.bind(response)
+    response.destroy = (error) => {
+      if (!isEnding() || !response.headersSent) return destroy(error)
+      if (!response.writableEnded) {
+        noteEnd(response)
+        response.end()
+        setTimeout(destroy, FLUSH_MS).unref()
+      }
+      return response
     }
-    return response
-  }
+  })
 }
 
 /** For the access log: the client does not see that the answer was cut. */

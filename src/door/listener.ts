@@ -17,6 +17,7 @@ import { closeWhenFinished, closeWithSocket } from './endings.ts'
 import type { Asked, Guard, Verdict } from './guard.ts'
 import { isByPath, noteRemovedPrefix } from './headers.ts'
 import { Http2 } from './http2.ts'
+import { OpenResponses } from './open-responses.ts'
 import { type AppProxy, NOTHING_SERVES } from './proxy.ts'
 import { hostOf, splitPath } from './route.ts'
 
@@ -59,7 +60,7 @@ export class Listener {
   /** by the name in `/~name/` */
   readonly #names = new Map<string, Tenant>()
   readonly #byId = new Map<string, Tenant>()
-  readonly #open = new Set<http.ServerResponse>()
+  readonly #open = new OpenResponses()
   /** called when a deployment comes */
   readonly #arrivals = new Set<() => void>()
   readonly #closing = new AbortController()
@@ -148,7 +149,7 @@ export class Listener {
   /** Stops new connections. Requests in flight continue, but clients must open new connections for the next ones. */
   close(): void {
     this.#closing.abort()
-    for (const response of this.#open) response.shouldKeepAlive = false
+    for (const response of this.#open.all) response.shouldKeepAlive = false
     this.#http2.close()
     for (const server of this.#servers) if (server.listening) server.close()
   }
@@ -157,7 +158,7 @@ export class Listener {
   handOver(): Promise<void> {
     this.#closing.abort()
     this.#handedOver ??= Promise.all(this.#servers.map(drained)).then(() => undefined)
-    for (const response of this.#open) response.shouldKeepAlive = false
+    for (const response of this.#open.all) response.shouldKeepAlive = false
     this.#http2.close()
     return this.#handedOver
   }
@@ -210,7 +211,6 @@ export class Listener {
     if (!response.socket) closeWithSocket(response, request.socket)
     if (this.#closing.signal.aborted) response.shouldKeepAlive = false
     this.#open.add(response)
-    response.once('close', () => this.#open.delete(response))
     if (this.#accessLog.isOn) this.#accessLog.begin(request, response, this.#guard.clientOf(request))
     this.#serve(request, response)
   }

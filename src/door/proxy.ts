@@ -5,7 +5,7 @@
 import type { EventEmitter } from 'node:events'
 import http from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { createProxyServer } from 'httpxy'
 import type { Upstream } from '../dataplane/process/door/messages.ts'
 import { sleep } from '../platform/async/retry.ts'
@@ -23,6 +23,7 @@ import {
   sanitizeResponse,
 } from './headers.ts'
 import { forwardEarlyHints, forwardTrailers } from './hints-and-trailers.ts'
+import { OpenResponses } from './open-responses.ts'
 import type { Sleep } from './sleep.ts'
 import { addTraceIds } from './trace.ts'
 import { Turns } from './turns.ts'
@@ -90,7 +91,7 @@ export class AppProxy {
   readonly #turns = new Turns()
   // an `agent` here would override that of each call
   readonly #proxy = createProxyServer({ xfwd: true })
-  readonly #open = new Set<http.ServerResponse>()
+  readonly #open = new OpenResponses()
   /** by client socket; the function ends it */
   readonly #upgraded = new Map<Duplex, () => void>()
   readonly #targets = new Map<string, Target>()
@@ -209,10 +210,10 @@ export class AppProxy {
   async close(): Promise<void> {
     const targets = [...this.#targets.values()]
     this.markEnding([...this.#targets.keys()])
-    for (const response of this.#open) if (!response.writableEnded) answer(response, 503, NOTHING_SERVES)
+    for (const response of this.#open.all) if (!response.writableEnded) answer(response, 503, NOTHING_SERVES)
     for (const end of this.#upgraded.values()) end()
     await resultWithin(CLOSE_MS, Promise.all(targets.map((target) => target.idle())))
-    for (const response of this.#open) response.destroy()
+    for (const response of this.#open.all) response.destroy()
     for (const socket of this.#upgraded.keys()) socket.destroy()
     for (const target of targets) target.retire()
   }
@@ -249,9 +250,7 @@ export class AppProxy {
     addTraceIds(request)
     removeSessionCookies(request)
     removeConnectionHeaders(request)
-    this.#open.add(response)
-    response.once('close', () => {
-      this.#open.delete(response)
+    this.#open.add(response, () => {
       this.#activeAt = performance.now()
     })
     this.#forward(request, response)
@@ -283,7 +282,9 @@ export class AppProxy {
       if (response.destroyed || response.writableEnded) return
       if (!target) return answer(response, 503, this.#asleep ? NOT_AWAKE : NOTHING_SERVES)
       endBodyProperly(response, () => target.ending)
-      const buffer = this.bounds.limitedBody(request, response, () => this.#sent.get(request)?.destroy())
+      const buffer = hasBody(request)
+        ? this.bounds.limitedBody(request, response, () => this.#sent.get(request)?.destroy())
+        : NO_BODY
       const options = { target: placeOf(target), agent: reuse && target.agent, ...(buffer && { buffer }) }
       void this.#proxy.web(request, response, options)
     })
@@ -297,11 +298,12 @@ const isHttp2 = ({ httpVersionMajor }: http.IncomingMessage) => httpVersionMajor
 
 const placeOf = ({ upstream: { host, port } }: Target) => ({ host, port })
 
+const hasBody = ({ headers }: http.IncomingMessage) =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+
+/** httpxy pipes it instead of the request: an empty body takes 5 % of the CPU time of a request. */
+const NO_BODY = { pipe: (sent: http.ClientRequest) => sent.end() } as unknown as Readable
+
 /** Whether the request may be sent twice (RFC 9110, 9.2.2) and has no body that is gone by then. */
-function canBeRepeated({ method, headers }: http.IncomingMessage): boolean {
-  return (
-    (method === 'GET' || method === 'HEAD') &&
-    headers['content-length'] === undefined &&
-    headers['transfer-encoding'] === undefined
-  )
-}
+const canBeRepeated = (request: http.IncomingMessage) =>
+  (request.method === 'GET' || request.method === 'HEAD') && !hasBody(request)

@@ -220,18 +220,18 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 4_835],
+  ['platform/**', 4_850],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
     4_035,
   ],
   [
     'domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/idempotency',
-    3_260,
+    3_265,
   ],
   [
     'domain/deployments domain/deployment-status domain/revisions domain/revision-diff domain/rollouts domain/secrets',
-    4_685,
+    4_720,
   ],
   ['domain/claims domain/builders domain/listeners domain/logs domain/events', 3_450],
   ['domain/sources/**', 1_350],
@@ -239,7 +239,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_300],
   ['adapters/*', 2_500],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_350],
-  ['dataplane/process/** door', 13_010],
+  ['dataplane/process/** door', 13_080],
   ['dataplane/kubernetes/**', 6_340],
   ['listener builder', 1_500],
   ['api/graphql/**', 6_930],
@@ -247,8 +247,8 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_600],
   ['client cli/**', 5_090],
   ['dashboard/pages/*', 12_040],
-  ['dashboard/app dashboard/api dashboard/components/**', 4_960],
-  ['app/** start .', 3_055],
+  ['dashboard/app dashboard/api dashboard/components/**', 4_970],
+  ['app/** start .', 3_060],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */
