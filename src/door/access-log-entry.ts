@@ -29,7 +29,7 @@ export interface Entry {
   onEnd(): void
 }
 
-/** Name of a property of responses and sockets: cheaper than a WeakMap for the garbage collector. */
+/** Name of a property of responses and sockets. */
 const ENTRY = Symbol('entry of the access log')
 
 type Exchange = (ServerResponse | Duplex) & { [ENTRY]?: Entry }
