@@ -5,6 +5,7 @@ import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { overTcp } from '../support/database.ts'
 import type { Report } from '../support/steady/client.ts'
+import { longRuns } from '../support/steady/long-run.ts'
 import {
   type Deployed,
   found,
@@ -27,6 +28,8 @@ const TIMES = Number(process.env.CHAOS_TIMES ?? 5)
 /** Duration of a database outage, in ms. */
 const AWAY_MS = Number(process.env.CHAOS_AWAY_SECONDS ?? 60) * 1000
 
+/** Duration of a run that outlasts a deploy. */
+const RUN_SECONDS = Number(process.env.CHAOS_RUN_SECONDS ?? 600)
 /** Requests that must be answered after each fault. */
 const REQUESTS_AFTER = 100
 
@@ -39,6 +42,7 @@ export const agentScenarios: readonly Scenario[] = [
   ['rolling-restart', () => onDatabase(rollingRestarts)],
   ['switch', () => at({}, switches)],
   ['supervisor', () => at({}, supervisorKilled)],
+  ['long-run', () => at({}, longRun)],
   ['rollback', () => at({}, rollback)],
   ['front-door', frontDoor],
   ['overload', () => at({}, overload)],
@@ -207,6 +211,17 @@ async function switches(place: SteadyPlace): Promise<boolean> {
     right = well('a new revision, and its streams for a minute after it', report, 2) && right
   }
   return right
+}
+
+/** Runs of ten minutes go on through a deploy and a rollback. Their server has its default settings. */
+async function longRun(place: SteadyPlace): Promise<boolean> {
+  await place.start()
+  const agent = await place.deploy('one', { grace: RUN_SECONDS + 60 })
+  const { streamed, seconds, background, draining } = await longRuns(place, agent, RUN_SECONDS, 20)
+  console.log(
+    `  a stream of ${seconds} s ended with ${streamed}, a run without a request with ${background}; ${draining} agents drained`,
+  )
+  return streamed === 'success' && background === 'success' && seconds >= RUN_SECONDS
 }
 
 /** Measures the outage after the supervisor or the door is killed. */

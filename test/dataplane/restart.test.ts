@@ -89,7 +89,9 @@ test('a restart replaces the agent without a failed request, and open requests e
   expect([...pids].sort()).toEqual([before, after].sort())
   expect(await slow).toBe(before)
   expect(await eventually(() => !alive(before))).toBe(true)
-  expect(health(claim)).toEqual({ ready: 1, desired: 1, message: null, reason: null, restartedAt: FIRST })
+  await expect
+    .poll(() => health(claim))
+    .toEqual({ ready: 1, desired: 1, message: null, reason: null, restartedAt: FIRST })
   expect(log.lines).toEqual([
     'Restarting: the present agent serves until the new one is ready',
     'The agent was restarted',

@@ -472,13 +472,23 @@ test('a deployment shows the health and idleness that its holder reports', async
   const id = await gitDeployment(ctx)
   const claimed = await claimOne(domain.plane, id)
   await workOff(domain.plane, claimed)
-  const report = (ready: number, idle: boolean) =>
+  const { claimId, token } = claimed
+  const report = (ready: number, idle: boolean, more = {}) =>
     domain.plane.heartbeat({
       leaseSeconds: 60,
-      claims: [{ claimId: claimed.claimId, token: claimed.token, health: { ready, desired: 1, message: null }, idle }],
+      claims: [{ claimId, token, health: { ready, desired: 1, message: null, ...more }, idle }],
     })
   await report(1, true)
-  expect(await row(id)).toMatchObject({ idle: true, health: { ready: 1, desired: 1, observedAt: expect.any(String) } })
+  const { idle, health } = await row(id)
+  expect({ idle, health }).toMatchObject({
+    idle: true,
+    health: { ready: 1, desired: 1, observedAt: expect.any(String) },
+  })
+  // the end of a replaced replica is no other health
+  await report(1, true, { draining: 2 })
+  expect((await row(id)).health).toEqual({ ...(health as object), draining: 2 })
+  await report(1, true)
+  expect((await row(id)).health).toEqual(health)
   await report(0, false)
   expect(await row(id)).toMatchObject({ idle: false, health: { ready: 0 } })
   await domain.plane.release(claimed)

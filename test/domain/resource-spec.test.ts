@@ -19,7 +19,7 @@ const refusal = (spec: unknown) => {
 /** Whole numbers. */
 const COUNTS = [
   ...['min_scale', 'max_scale', 'queue_min_scale', 'queue_max_scale', 'orchestrator_min_scale'],
-  ...['orchestrator_max_scale', 'db_storage_gi', 'db_max_connections'],
+  ...['orchestrator_max_scale', 'db_storage_gi', 'db_max_connections', 'termination_grace_seconds'],
   ...['', 'queue_', 'orchestrator_', 'executor_', 'cache_', 'db_'].flatMap((of) => [
     `${of}memory_mb`,
     `${of}memory_limit_mb`,
@@ -43,6 +43,11 @@ test('every field is in one of these tables, and may be null', () => {
 test.each(COUNTS)('%s is an integer, not negative', (field) => {
   for (const wrong of [1.5, 'x', '1', true, []]) expect(refusal({ [field]: wrong })).toEqual([[field, 'int_type']])
   expect(refusal({ [field]: -1 })).toEqual([[field, 'greater_than_equal']])
+})
+
+test('a grace period has at most an hour', () => {
+  expect(refusal({ termination_grace_seconds: 3600 })).toEqual([])
+  expect(refusal({ termination_grace_seconds: 3601 })).toEqual([['termination_grace_seconds', 'less_than_equal']])
 })
 
 test.each(Object.entries(CORES))('%s is a number of cores, at most %s, rounded to one decimal', (field, most) => {

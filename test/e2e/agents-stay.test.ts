@@ -5,6 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import type { Report } from '../support/steady/client.ts'
+import { longRuns } from '../support/steady/long-run.ts'
 import { type Deployed, found, type SteadyPlace, steadyPlace } from '../support/steady/place.ts'
 import { inUse, restart, standstill, taken } from '../support/steady/restarts.ts'
 import { supervisorsOf } from '../support/steady/supervisors.ts'
@@ -93,6 +94,18 @@ test('a stream of a replaced agent continues; a request after the switch reaches
   })
   expect(report).toMatchObject(noFailure)
   expect(report.agents.map(({ greeting }) => greeting)).toEqual(['one', 'two'])
+})
+
+test('a stream and a run without a request go on through a deploy and a rollback, and end by themselves', async () => {
+  await holding()
+  expect(await longRuns(place, agent, 5)).toEqual({
+    ...{
+      streamed: 'success',
+      background: 'success',
+      seconds: expect.toSatisfy((seconds) => seconds >= 5),
+      draining: 1,
+    },
+  })
 })
 
 test('a server that froze during a deploy and wakes after another one completed it changes nothing', async () => {

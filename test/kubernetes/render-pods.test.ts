@@ -190,6 +190,20 @@ describe('a rollout', () => {
     expect(at).not.toHaveProperty('lifecycle')
   })
 
+  test('a spec sets the grace period of server and queue, and tells LangGraph’s server unless a secret does', () => {
+    const spec = { termination_grace_seconds: 3600 }
+    const [server, queue] = [podOf(render(spec), 'Deployment/server'), podOf(render(spec), 'Deployment/queue')]
+    expect([server.terminationGracePeriodSeconds, queue.terminationGracePeriodSeconds]).toEqual([3610, 3600])
+    const variable = (pod: typeof queue) =>
+      pod.containers[0].env.find(({ name }: { name: string }) => name === 'BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS')
+    expect(variable(queue).value).toBe('3590')
+    expect(variable(podOf(render(), 'Deployment/queue'))).toBeUndefined()
+    const secrets = [{ name: 'BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS', value: '60' }]
+    expect(variable(podOf(render(spec, { revision: { ...revision, secrets } }), 'Deployment/queue'))).toHaveProperty(
+      'valueFrom',
+    )
+  })
+
   test('a rollout of the same revision makes new pods and changes only the attempt', () => {
     expect(changes(pathsOf(render()), pathsOf(render({}, { attempt: 3 })))).toEqual({
       'Deployment/server:spec.template.metadata.annotations.pilothouse.dev/attempt': '3',

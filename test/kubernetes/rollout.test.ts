@@ -42,7 +42,7 @@ test('a queue that the next revision lacks stays until that revision serves', as
   expect(await tenant.uids('queue')).toEqual(before)
 })
 
-heldBack('a revision’s secrets stay while one of its pods is terminating', async () => {
+heldBack('a deploy waits for no terminating pod: the health counts it, and its revision’s secrets stay', async () => {
   const draining = await openSite({ standIn: { delays: { terminate: 700 } } })
   const tenant = await serving(draining, {}, { secrets: [{ name: 'KEY', value: 'old' }] })
   const { cluster, id, names } = { cluster: draining.cluster, id: tenant.id, names: tenant.names }
@@ -55,6 +55,8 @@ heldBack('a revision’s secrets stay while one of its pods is terminating', asy
   })
   const secrets = [{ name: 'KEY', value: 'value' }]
   await tenant.deploy(tenant.revision(image('2'), { secrets }))
+  expect(draining.runtime.health(id)).toMatchObject({ ready: 1, desired: 1, draining: 1, message: null })
+  await expect.poll(() => draining.runtime.health(id)).not.toHaveProperty('draining')
   await expect.poll(() => has(names.secrets(1))).toBe(false)
   expect(drained).toBeGreaterThan(0)
   expect(without).toBe(0)

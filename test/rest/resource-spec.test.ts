@@ -39,6 +39,7 @@ test('a full spec is returned unchanged', async () => {
     annotations: { note: 'b' },
     ingress_annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '3600' },
     autoscaler: 'none',
+    termination_grace_seconds: 900,
     service_account_name: 'agent',
     image_pull_secrets: [{ name: 'registry' }],
     volumes: [

@@ -106,23 +106,26 @@ test('held requests go to the candidate after a switch, and the replaced agentâ€
 test.for([
   ['ends at SIGTERM', {}, 1001, /data: 1\n\n\r\n0\r\n\r\n$/],
   ['closes them at SIGTERM', { POLITE: '1' }, 1012, /data: last\n\n\r\n0\r\n\r\n$/],
-] as const)('at the end of the drain time, streams and WebSockets of an agent that %s end properly', async (row) => {
-  const [, env, code, end] = row
-  const supervised = await started({ drainSeconds: 1 })
-  const server = await supervised.connect()
-  const plan = planOf(supervised, 'one', { source: STREAMING })
-  await serve(supervised, server, { ...plan, env: { ...plan.env, ...env } })
-  const { pid } = server.state().serving!
-  const both = await openBoth(supervised.port)
-  const two = planOf(supervised, 'two')
-  await server.ask({ verb: 'prepare', plan: two, ms: 20_000 })
-  await server.ask({ verb: 'switch', key: two.key })
-  expect([alive(pid!), both.text()]).toEqual([true, expect.not.stringMatching(LAST_CHUNK)])
-  expect(supervised.printed()).not.toContain('got SIGTERM')
-  expect(await both.closeCode()).toBe(code)
-  await expect.poll(both.text).toMatch(end)
-  expect(await gone(pid)).toBe(true)
-})
+] as const)(
+  'at the end of the grace period of its plan, streams and WebSockets of an agent that %s end properly',
+  async (row) => {
+    const [, env, code, end] = row
+    const supervised = await started({ drainSeconds: 60 })
+    const server = await supervised.connect()
+    const plan = planOf(supervised, 'one', { source: STREAMING, graceSeconds: 1 })
+    await serve(supervised, server, { ...plan, env: { ...plan.env, ...env } })
+    const { pid } = server.state().serving!
+    const both = await openBoth(supervised.port)
+    const two = planOf(supervised, 'two')
+    await server.ask({ verb: 'prepare', plan: two, ms: 20_000 })
+    await server.ask({ verb: 'switch', key: two.key })
+    expect([alive(pid!), both.text()]).toEqual([true, expect.not.stringMatching(LAST_CHUNK)])
+    expect(supervised.printed()).not.toContain('got SIGTERM')
+    expect(await both.closeCode()).toBe(code)
+    await expect.poll(both.text).toMatch(end)
+    expect(await gone(pid)).toBe(true)
+  },
+)
 
 test('a crash of the agent cuts its streams and WebSockets, so that clients notice', async () => {
   const supervised = await started()

@@ -111,6 +111,7 @@ const FIELD_LABELS: Record<string, string> = {
   commitAuthor: 'Author',
   imageUri: 'Image',
   customUrl: 'URL',
+  terminationGraceSeconds: 'Seconds to finish runs',
 }
 const WORDS: Record<string, string> = { mb: '(MB)', gi: '(GiB)', cpu: 'CPU', db: 'database' }
 

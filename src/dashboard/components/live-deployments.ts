@@ -22,6 +22,7 @@ export const liveDeploymentFragment = graphql(
       health {
         ready
         desired
+        draining
         message
         reason
         observedAt

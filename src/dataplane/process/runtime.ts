@@ -38,7 +38,7 @@ const DEADLINE_MARGIN_MS = 3000
 const DRAIN_MS = 2000
 /** longest wait of a request for the start of a sleeping agent */
 const MAX_WAKE_MS = 60_000
-/** upper limit of DRAIN_SECONDS when a deployment is deleted */
+/** upper limit of an agent's grace period when its deployment is deleted */
 const MAX_TEARDOWN_DRAIN_SECONDS = 30
 
 export interface ProcessRuntime extends Runtime {
@@ -153,7 +153,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     teardown: (claim, step, signal) =>
       calls.run(step.id, async () => {
         const { id } = claim.deployment
-        const drainSeconds = Math.min(options.supervisors.drainSeconds, MAX_TEARDOWN_DRAIN_SECONDS)
+        const { termination_grace_seconds: graceSeconds } = step.spec
+        const drainSeconds = Math.min(graceSeconds ?? options.supervisors.drainSeconds, MAX_TEARDOWN_DRAIN_SECONDS)
         // after an abort, the next holder waits for the same end
         await unlessAborted(signal, supervisedOf(claim).end(claim, drainSeconds * 1000))
         await machine.sleeping.forget(id)

@@ -30,6 +30,8 @@ interface StoredHealth {
   desired: number
   message: string | null
   reason?: string | null
+  /** replaced replicas that finish their runs; absent: none */
+  draining?: number
   /** the `restartedAt` of the newest restart that is done, ISO 8601; absent: none is known */
   restartedAt?: string
   /** since when the report has been the same, ISO 8601 */
@@ -39,6 +41,8 @@ interface StoredHealth {
 export interface DeploymentHealth {
   ready: number
   desired: number
+  /** replaced replicas that take no new work and finish their runs */
+  draining: number
   /** why not all replicas are ready */
   message: string | null
   reason: Reason | null
@@ -116,12 +120,14 @@ export function healthOf(deployment: ServingFields, now: Date): DeploymentHealth
   const why = whyNotServing(deployment, now)
   if (!stored) {
     const desired = effectiveSpec(deployment.resourceSpec as ResourceSpec | null).min_scale
-    return { ready: 0, desired, message: why?.message ?? null, reason: why?.reason ?? null, observedAt: null }
+    const { message = null, reason = null } = why ?? {}
+    return { ready: 0, desired, draining: 0, message, reason, observedAt: null }
   }
-  const { ready, desired, message, reason, observedAt } = stored
+  const { ready, desired, draining = 0, message, reason, observedAt } = stored
   return {
     ready,
     desired,
+    draining,
     message: message ?? why?.message ?? null,
     reason: knownReason(reason, message === null ? (why?.reason ?? null) : 'NOT_READY'),
     observedAt: new Date(observedAt),

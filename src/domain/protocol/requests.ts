@@ -71,6 +71,9 @@ const health = wireObject(
       decode: (sent) => knownReason(sent, null),
       encode: (reason) => reason,
     }),
+    draining: maybe(count).describe(
+      'Number of replaced replicas that take no new work and finish their runs. Absent: none.',
+    ),
     restartedAt: maybe(text(64)).describe(
       'The `restarted_at` of the run when that restart is done. A value once reported is kept.',
     ),

@@ -302,6 +302,7 @@ export const renewHeld = (seconds: number) => Prisma.sql`
       idle = coalesce(a.idle, d.idle),
       health = CASE WHEN a.health IS NULL OR a.health = 'null'::jsonb THEN d.health
                     WHEN d.health - 'observedAt' = ${REPORTED_HEALTH} THEN d.health
+                    WHEN d.health - 'observedAt' - 'draining' = ${REPORTED_HEALTH} - 'draining' THEN ${REPORTED_HEALTH} || jsonb_build_object('observedAt', d.health->'observedAt')
                     ELSE ${REPORTED_HEALTH} || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
   FROM requested a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
 

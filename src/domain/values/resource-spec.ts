@@ -102,6 +102,9 @@ export const resourceSpec = z
     autoscaler: optional(z.enum(AUTOSCALERS).meta({ typeName: 'Autoscaler' })).describe(
       'What sets the number of replicas between minimum and maximum. `cpu`: an autoscaler based on CPU. `none`: your own autoscaler. Default: `cpu`.',
     ),
+    termination_grace_seconds: optional(z.int().min(0).max(3600)).describe(
+      'Seconds that a replaced server or queue has to finish its runs and streams. Default: in clusters 180 for a server and 600 for a queue, elsewhere the server’s DRAIN_SECONDS.',
+    ),
     class: optional(z.string().min(1).max(63)).describe(
       'The class that decides where and how the pods run (GPU, node pool, priority). Must be one of the `pod_classes` of the listener.',
     ),

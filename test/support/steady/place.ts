@@ -39,10 +39,14 @@ export interface SteadyPlace {
   freeze(server: RunningServer): void
   thaw(server: RunningServer): void
   /** Deploys a steady agent with this greeting. Resolves when it serves. */
-  deploy(greeting: string, how?: { startDelayMs?: number; limitMs?: number; access?: string }): Promise<Deployed>
+  deploy(
+    greeting: string,
+    how?: { startDelayMs?: number; limitMs?: number; access?: string; grace?: number },
+  ): Promise<Deployed>
   /** Deploys a new revision with this greeting without waiting. Returns its id. */
   update(id: string, greeting: string): Promise<string>
   redeploy(id: string, revisionId: string): Promise<void>
+  health(id: string): Promise<{ ready: number; draining: number }>
   /** Newest first. */
   revisions(id: string): Promise<Revision[]>
   /** Resolves when the revision has this status. Throws when it has failed. */
@@ -131,7 +135,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
       process.kill(server.child.pid!, 'SIGCONT')
       frozen.delete(server)
     },
-    async deploy(greeting, { startDelayMs = 0, limitMs, access = 'public' } = {}) {
+    async deploy(greeting, { startDelayMs = 0, limitMs, access = 'public', grace } = {}) {
       const name = `steady-${names++}`
       const repository = await agentRepository(gitDirectory, name, undefined, 'steady-agent')
       await repository.push(greeting)
@@ -139,7 +143,10 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
       const { id, latest_revision_id } = await rest('POST', '/v2/deployments', {
         name,
         source: 'gitprovider',
-        source_config: { integration_id: integration.id, repo_url: repository.url, install_command: 'true' },
+        source_config: {
+          ...{ integration_id: integration.id, repo_url: repository.url, install_command: 'true' },
+          ...(grace !== undefined && { resource_spec: { termination_grace_seconds: grace } }),
+        },
         source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
         access,
         secrets: [{ name: 'START_DELAY_MS', value: String(startDelayMs) }],
@@ -156,6 +163,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
       return (await rest('PATCH', `/v2/deployments/${id}`, body)).latest_revision_id
     },
     redeploy: (id, revisionId) => rest('POST', `/v2/deployments/${id}/revisions/${revisionId}/redeploy`),
+    health: async (id) => (await rest('GET', `/v2/deployments/${id}`)).health,
     revisions: async (id) => (await rest('GET', `/v2/deployments/${id}/revisions`)).resources,
     async reaches(id, revisionId, status, limitMs) {
       await found(async () => {

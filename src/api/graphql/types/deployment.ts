@@ -54,6 +54,9 @@ const DeploymentHealth = builder.objectRef<Health>('DeploymentHealth').implement
   fields: (t) => ({
     ready: t.exposeInt('ready', { description: 'The number of replicas that serve.' }),
     desired: t.exposeInt('desired', { description: 'The number of replicas that should serve.' }),
+    draining: t.exposeInt('draining', {
+      description: 'The number of replaced replicas that take no new work and finish their runs.',
+    }),
     message: t.exposeString('message', { nullable: true, description: 'Why some replicas don’t serve.' }),
     reason: t.expose('reason', {
       type: Reason,

@@ -29,6 +29,7 @@ const health = responseSchema(
   {
     ready: z.int().describe('Replicas that serve, according to the last report.'),
     desired: z.int().describe('Replicas that should serve.'),
+    draining: z.int().describe('Replaced replicas that take no new work and finish their runs.'),
     message: z.string().nullable().describe('Why some replicas do not serve.'),
     reason,
     observed_at: time.nullable().describe('When this health was first reported; null if there was no report yet.'),

@@ -22,7 +22,8 @@ Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 invalid credential, 7 serve
       .option('--cpu <cores>', 'cores requested by each replica', cores)
       .option('--cpu-limit <cores>', 'the most cores of each replica', cores)
       .option('--memory <mb>', 'MB requested by each replica', megabytes)
-      .option('--memory-limit <mb>', 'the most MB of each replica', megabytes),
+      .option('--memory-limit <mb>', 'the most MB of each replica', megabytes)
+      .option('--grace <seconds>', 'how long replaced replicas may finish their runs', wholeNumber(0, 3600)),
   async work({ client }, [nameOrId], options) {
     const { replicas, min = replicas, max = replicas } = options
     if (replicas !== undefined && (options.min ?? options.max) !== undefined)
@@ -30,6 +31,7 @@ Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 invalid credential, 7 serve
     const given = {
       ...{ min_scale: min, max_scale: max, cpu: options.cpu, cpu_limit: options.cpuLimit },
       ...{ memory_mb: options.memory, memory_limit_mb: options.memoryLimit },
+      termination_grace_seconds: options.grace,
     }
     const change = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
     if (Object.keys(change).length === 0) throw new UsageError('Pass at least one of the options.')

@@ -36,6 +36,7 @@ const project = z.strictObject({
       memory_limit_mb: amount,
       min_scale: z.number().int().min(0),
       max_scale: z.number().int().min(1),
+      termination_grace_seconds: z.number().int().min(0).max(3600),
     })
     .partial()
     .optional(),

@@ -40,6 +40,13 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
               )}
             </Text>
           )}
+          {health && health.draining > 0 && (
+            <Text size="xs" c="dimmed">
+              {health.draining === 1
+                ? '1 old replica finishes its runs'
+                : `${health.draining} old replicas finish their runs`}
+            </Text>
+          )}
         </Stack>
       </Fact>
       <Fact name={active && !serving ? 'Should serve' : 'Serves'}>

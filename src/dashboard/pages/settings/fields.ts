@@ -131,6 +131,7 @@ const PROCESS_RESOURCES: Record<string, string | undefined> = {
   memoryLimitMb: '2 × memory',
   storageGi: undefined,
   maxConnections: undefined,
+  terminationGraceSeconds: 'the server’s default',
 }
 
 /** `prefix`: start of the fields' names. `defaults`: texts of empty fields. */

@@ -101,7 +101,7 @@ export interface RenderOptions {
   patches: Partial<Record<Component, object>>
   /** patches by class; a deployment names its class in its spec */
   classes: Record<string, Partial<Record<'server' | 'queue', object>>>
-  /** seconds between SIGTERM and SIGKILL */
+  /** seconds between SIGTERM and SIGKILL; a spec overrides them */
   graceSeconds: Record<'server' | 'queue', number>
   /** seconds before SIGTERM, while traffic still arrives; 0: none */
   preStopSeconds: number

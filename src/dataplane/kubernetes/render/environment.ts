@@ -3,6 +3,7 @@
  * domain/secrets/rules.ts has their names too; a test keeps the lists equal.
  */
 import type { SecretReference } from '../../../domain/protocol/protocol.ts'
+import { graceVariables } from '../../runtimes/grace-variables.ts'
 import { AGENT_PORT, DATABASE_KEYS, namesOf } from '../objects/names.ts'
 import type { Application, DeploymentRef } from '../objects/types.ts'
 import { externalOf } from './external.ts'
@@ -29,6 +30,7 @@ export function environment(deployment: DeploymentRef, app: Application, role: '
   const database = at(external.database, DATABASE_KEYS.uri)
   const cache = at(external.cache, DATABASE_KEYS.cacheUri)
   const variables = [
+    ...Object.entries(graceVariables(app.spec)).map(([name, value]) => ({ name, value })),
     ...revision.secrets.map(({ name }) => fromSecret(name, names.secrets(revision.number), secretKey(name))),
     // a redeployed revision has old secrets, but the deployment's secret references are current and take precedence
     ...app.secretReferences.map((it) => fromSecret(it.name, it.secret_name, it.secret_key)),

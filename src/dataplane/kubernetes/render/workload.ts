@@ -76,6 +76,7 @@ export function workload(
     imageUri: revision.imageUri,
   }
   const preStopSeconds = kind.preStopSeconds(options)
+  const graceSeconds = spec.termination_grace_seconds ?? options.graceSeconds[kind.role]
   const agent = {
     name: AGENT_CONTAINER,
     image,
@@ -110,7 +111,7 @@ export function workload(
               metadata: agentPodMetadata(labelled, app),
               spec: {
                 // includes the time before SIGTERM
-                terminationGracePeriodSeconds: options.graceSeconds[kind.role] + preStopSeconds,
+                terminationGracePeriodSeconds: graceSeconds + preStopSeconds,
                 ...spread(labelled),
                 ...agentPod(spec, agent, options),
               },

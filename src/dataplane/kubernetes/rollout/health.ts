@@ -1,7 +1,7 @@
 /** Health of a deployment's server from observed objects. Of several reasons it returns the one to fix first. */
-import type { V1Deployment } from '@kubernetes/client-node'
+import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import type { Health, Progress } from '../../../domain/protocol/protocol.ts'
-import type { RevisionAttempt } from '../objects/labels.ts'
+import { componentOf, type RevisionAttempt } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
 import type { LiveObject } from '../objects/types.ts'
 import { type ServiceWithoutEndpoints, servicesWithoutEndpoints } from './endpoints.ts'
@@ -32,6 +32,7 @@ export function healthOf(context: HealthContext): Health {
   const desired = spec?.replicas ?? minReplicas
   const ready = status?.readyReplicas ?? 0
   const unreached = serviceWithoutEndpoints(context, objects)
+  const draining = drainingPods(cluster.pods(deploymentId))
   const why =
     blocked(context) ??
     unreached ??
@@ -43,7 +44,18 @@ export function healthOf(context: HealthContext): Health {
     desired,
     message: why?.message ?? null,
     reason: why?.reason ?? null,
+    ...(draining > 0 ? { draining } : {}),
   }
+}
+
+/** Number of server and queue pods that take no new work and have time to finish their runs. */
+function drainingPods(pods: readonly V1Pod[]): number {
+  return pods.filter((pod) => {
+    const { metadata, status } = pod
+    return (
+      ['server', 'queue'].includes(componentOf(pod) ?? '') && metadata?.deletionTimestamp && status?.phase === 'Running'
+    )
+  }).length
 }
 
 /** Returns why the reconciler can't act; null: it can. */

@@ -9,16 +9,27 @@ export interface GroupId {
   tag: string | null
 }
 
+/** time for processes that left the group when the group itself is gone */
+const LEAVERS_GRACE_MS = 10_000
+
 /**
  * Ends a process group, including processes that left it: sends SIGTERM, and SIGKILL after `graceMs`. Resolves like `killAll`.
  */
 export async function endGroup({ group, tag }: GroupId, graceMs: number): Promise<boolean> {
-  const until = performance.now() + graceMs
+  const since = performance.now()
+  let until = since + graceMs
   const tagged = () => (tag === null ? [] : taggedProcesses(new Set([tag])))
-  const find = () => (isGroupAlive(group) ? [-group] : tagged())
+  const find = () => {
+    if (isGroupAlive(group)) return [-group]
+    until = Math.min(until, performance.now() + LEAVERS_GRACE_MS)
+    return tagged()
+  }
   signalProcesses([-group, ...tagged()], 'SIGTERM')
-  for (let wait = 10; find().length > 0 && performance.now() < until; wait = Math.min(200, wait * 1.5))
+  for (let wait = 10; find().length > 0 && performance.now() < until; ) {
     await sleep(Math.min(wait, until - performance.now()))
+    // each look reads /proc, and an agent may take an hour to finish its runs
+    wait = Math.min(performance.now() - since < 10_000 ? 200 : 2000, wait * 1.5)
+  }
   return killAll(find)
 }
 

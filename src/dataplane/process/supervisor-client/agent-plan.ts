@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { EffectiveSpec, RevisionWork } from '../../../domain/protocol/protocol.ts'
 import { DEFAULT_HEALTH_PATH, healthPathOf } from '../../../domain/values/health-path.ts'
 import { imageOf, namesImage } from '../../runtimes/artifact.ts'
+import { graceVariables } from '../../runtimes/grace-variables.ts'
 import { agentServerFolder } from '../artifacts/agent-servers.ts'
 import { type Artifact, artifactLost, readArtifact } from '../artifacts/artifacts.ts'
 import { followsSource, SOURCE_VARIABLE } from '../artifacts/editable-installs.ts'
@@ -25,7 +26,8 @@ export const isContainer = (revision: RevisionWork): boolean => imageOf(revision
 /** Looks up artifact, image and database again: they may have moved since the last plan. May throw StepFailure. */
 export async function agentPlan(context: RevisionContext, spec: EffectiveSpec): Promise<AgentPlan> {
   const { machine, revision } = context
-  const { app, accounts, env, hidden } = await prepareContext(context)
+  const { app, accounts, env: ownEnv, hidden } = await prepareContext(context)
+  const env = { ...graceVariables(spec), ...ownEnv }
   const bounds = resourceLimitsOf(spec, machine.defaultLimits)
   const common = {
     key: keyOf(context),
@@ -35,6 +37,7 @@ export async function agentPlan(context: RevisionContext, spec: EffectiveSpec): 
     account: accounts.code,
     hidden,
     bounds,
+    ...(spec.termination_grace_seconds != null && { graceSeconds: spec.termination_grace_seconds }),
   }
   if (isContainer(revision)) {
     const { program, variables } = await containerProgram({ ...context, key: common.key }, bounds, env)

@@ -86,6 +86,11 @@ export function withRestart(health: Health, desired: DesiredState, state: State,
   return { ...health, reason: problem.reason, message: `The restart failed and is tried again: ${problem.message}` }
 }
 
+/** Adds the number of replaced agents that finish their requests and runs. */
+export function withDraining(health: Health, { retired }: State): Health {
+  return retired.length === 0 ? health : { ...health, draining: retired.length }
+}
+
 /** True before the supervisor gets the desired state, and while its agent starts. */
 export function isStarting(connection: Connection | null): boolean {
   const health = connection?.state.health

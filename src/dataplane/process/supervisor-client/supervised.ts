@@ -30,6 +30,7 @@ import {
   problemOf,
   queuedProgress,
   usedIn,
+  withDraining,
   withRestart,
 } from './desired-state.ts'
 import { OutputShipper } from './output-shipper.ts'
@@ -118,7 +119,8 @@ export class SupervisedDeployment {
     const { connection } = this.#link
     if (connection && isForeign(connection)) return foreignHealth(connection)
     const serves = connection?.state.serving?.revisionId === this.#desired.revisionId ? connection.state.health : null
-    if (connection && serves) return withRestart(serves, this.#desired, connection.state, this.#problem)
+    if (connection && serves)
+      return withDraining(withRestart(serves, this.#desired, connection.state, this.#problem), connection.state)
     if (this.#queuedStart?.isWaiting()) return notServing(queuedProgress(this.#queuedStart))
     return this.#problem || this.#sentPlan ? notServing(this.#problem) : undefined
   }

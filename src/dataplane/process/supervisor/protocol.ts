@@ -31,7 +31,7 @@ export interface SupervisorConfig {
   door: DoorProgram
   /** hours without a server after which it ends its agent and itself */
   orphanHours: number
-  /** seconds that a replaced agent has to finish its requests in flight */
+  /** seconds that a replaced agent has to finish its requests and runs, unless its plan says otherwise */
   drainSeconds: number
 }
 
@@ -56,6 +56,8 @@ export interface AgentPlan {
   env: Record<string, string>
   /** path of health checks; default: /ok (servers of earlier versions send none) */
   healthPath?: string
+  /** seconds that it has to finish its requests and runs when it is replaced; default: the supervisor's `drainSeconds` */
+  graceSeconds?: number
   /** null: our own */
   account: Account | null
   /** secret values to mask in output and messages */

@@ -64,6 +64,11 @@ export class ManagedAgent {
     return this.#plan.bounds
   }
 
+  /** Undefined: the supervisor's default. */
+  get graceSeconds(): number | undefined {
+    return this.#plan.graceSeconds
+  }
+
   get summary(): SupervisedAgent {
     const { key, revisionId, artifact, program } = this.#plan
     const container = program.kind === 'image' ? program.container : null

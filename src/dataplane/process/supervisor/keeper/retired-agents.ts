@@ -1,6 +1,6 @@
 /**
- * Replaced agents: each may finish its requests in flight, then gets SIGTERM. When they use too much memory together, the
- * oldest end early.
+ * Replaced agents: each may finish its requests in flight, then gets SIGTERM, and SIGKILL when its grace period is over.
+ * When they use too much memory together, the oldest end early.
  */
 import os from 'node:os'
 import { sleep } from '../../../../platform/async/retry.ts'
@@ -9,10 +9,10 @@ import type { DoorLink } from '../../door/door-link.ts'
 import type { ManagedAgent } from '../agent/managed-agent.ts'
 import type { SupervisedAgent } from '../protocol.ts'
 
-/** time from SIGTERM to SIGKILL of an agent that has served */
-const GRACE_MS = 10_000
-/** the minimum when the supervisor ends, too; otherwise the grace equals the drain time */
-const MIN_GRACE_MS = 1000
+/** the least time from SIGTERM to SIGKILL of an agent that has served */
+const KILL_DELAY_MS = 10_000
+/** the same when the supervisor ends, too, and gives less time to drain */
+const MIN_KILL_DELAY_MS = 1000
 /** between two measurements of memory */
 const MEMORY_CHECK_INTERVAL_MS = 5000
 /** memory that all replaced agents may use: a multiple of one agent's limit, at most a share of the machine */
@@ -21,13 +21,13 @@ const MEMORY = { limits: 3, machineShare: 0.25 }
 interface Retired {
   agent: ManagedAgent
   ended: Promise<void>
-  /** aborted when the drain time is over */
+  /** aborted when it must end early */
   hurry: AbortController
 }
 
 export interface RetiredOptions {
   door: DoorLink
-  /** longest time that a replaced agent has for its requests in flight */
+  /** longest time that a replaced agent has for its requests and runs, unless its plan says otherwise */
   drainSeconds: number
   onChange(): void
 }
@@ -37,7 +37,7 @@ export class RetiredAgents {
   #all: Retired[] = []
   /** ids of upstreams whose agents are being ended */
   readonly #ending = new Set<string>()
-  #graceMs = GRACE_MS
+  #killDelayMs = KILL_DELAY_MS
   #closing = false
   #looking = false
 
@@ -58,7 +58,7 @@ export class RetiredAgents {
   /** Ends every drain after `ms`, because the supervisor ends. */
   close(ms: number): void {
     this.#closing = true
-    this.#graceMs = Math.min(this.#graceMs, Math.max(MIN_GRACE_MS, ms))
+    this.#killDelayMs = Math.min(this.#killDelayMs, Math.max(MIN_KILL_DELAY_MS, ms))
     setTimeout(() => {
       for (const { hurry } of this.#all) hurry.abort()
     }, ms)
@@ -80,14 +80,23 @@ export class RetiredAgents {
 
   async #end(agent: ManagedAgent, served: boolean, hurry: AbortSignal): Promise<void> {
     const { door, drainSeconds } = this.#options
-    const { upstream } = agent
+    const { upstream, graceSeconds = drainSeconds } = agent
+    const until = performance.now() + graceSeconds * 1000
     if (upstream && served) {
-      await resultWithin(drainSeconds * 1000, door.idle(upstream.id), hurry)
+      await resultWithin(graceSeconds * 1000, door.idle(upstream.id), hurry)
       this.#ending.add(upstream.id)
       await door.setState({ ending: [...this.#ending] })
     }
-    await agent.end(served || this.#closing ? this.#graceMs : undefined)
+    if (served) await this.#terminate(agent, until, hurry)
+    else await agent.end(this.#closing ? this.#killDelayMs : undefined)
     if (upstream) this.#ending.delete(upstream.id)
+  }
+
+  /** Sends SIGTERM. An agent that finishes runs without an open request has until the end of its grace period. */
+  async #terminate(agent: ManagedAgent, until: number, hurry: AbortSignal): Promise<void> {
+    hurry.addEventListener('abort', () => void agent.end(this.#killDelayMs))
+    const left = hurry.aborted ? 0 : until - performance.now()
+    await agent.end(Math.max(this.#killDelayMs, left))
   }
 
   async #watchMemory(): Promise<void> {
