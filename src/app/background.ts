@@ -160,6 +160,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       controlPlane,
       runtime,
       leaseSeconds: config.LEASE_SECONDS,
+      clock: core.clock,
       log,
       onStuck,
     })

@@ -42,6 +42,8 @@ export class Address {
       if (!next || !upstream || held) return
     }
     this.#proxy.setUpstream(upstream)
+    // an agent that restarts is the same revision: its 503s are that revision's
+    if (upstream) this.#proxy.figures.setRevision(upstream.revision)
     this.#proxy.bounds.set(bounds)
     this.#proxy.markEnding(ending)
     if (held) this.#resume ??= this.#proxy.pause()

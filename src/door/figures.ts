@@ -1,79 +1,136 @@
-/** Counts the requests of one deployment for the server's /metrics. */
+/** Counts the requests of one deployment and of its revisions, for metrics. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { AgentFigures } from '../domain/values/door-figures.ts'
+import type { AgentFigures, RevisionFigures } from '../domain/values/door-figures.ts'
+import { bucketOf, LATENCY_BUCKETS, latencyIn } from '../domain/values/latency-histogram.ts'
 
-/** upper limits, in seconds */
-const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+/** upper limits of the histogram for Prometheus, in seconds; right to 5 %, because finer buckets are added up */
+const LIMITS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+/** The first bucket above each limit. */
+const BUCKETS_BELOW = LIMITS.map((limit) => {
+  let bucket = 0
+  while (latencyIn(bucket) <= limit) bucket++
+  return bucket
+})
+/** Older revisions without open requests are forgotten. */
+const MAX_REVISIONS = 3
 
 /** Bytes of a connection that belong to earlier requests. */
 const counted = new WeakMap<Socket, { received: number; sent: number }>()
 
-export class RequestFigures {
+class Counts {
   /** by first digit of the status; 0: the client left before the answer began */
-  readonly #answers = [0, 0, 0, 0, 0, 0]
-  /** one more for requests above the last limit */
-  readonly #durations = new Array<number>(BUCKETS.length + 1).fill(0)
-  #durationSum = 0
-  #requestsOpen = 0
-  #webSocketsOpen = 0
-  #received = 0
-  #sent = 0
+  readonly answers = [0, 0, 0, 0, 0, 0]
+  readonly latencies = new Uint32Array(LATENCY_BUCKETS)
+  latencySum = 0
+  requestsOpen = 0
+  webSocketsOpen = 0
+  received = 0
+  sent = 0
+
+  get open(): number {
+    return this.requestsOpen + this.webSocketsOpen
+  }
+
+  observe(seconds: number): void {
+    this.latencies[bucketOf(seconds)]!++
+    this.latencySum += seconds
+  }
+}
+
+export class RequestFigures {
+  readonly #all = new Counts()
+  readonly #revisions = new Map<string, Counts>()
+  /** of the revision that serves; null: none, or its keeper is of an earlier version */
+  #serving: Counts | null = null
+
+  /** New requests belong to this revision. */
+  setRevision(id: string | undefined): void {
+    this.#serving = id === undefined ? null : (this.#revisions.get(id) ?? new Counts())
+    if (id === undefined) return
+    this.#revisions.set(id, this.#serving!)
+    for (const [old, counts] of this.#revisions) {
+      if (this.#revisions.size <= MAX_REVISIONS) return
+      if (counts !== this.#serving && counts.open === 0) this.#revisions.delete(old)
+    }
+  }
 
   /** Counts a request when its answer ends. */
   count({ socket }: IncomingMessage, response: ServerResponse): void {
     const start = performance.now()
-    this.#requestsOpen++
+    const all = this.#all
+    const atStart = this.#serving
+    all.requestsOpen++
+    if (atStart) atStart.requestsOpen++
     response.once('close', () => {
-      this.#requestsOpen--
-      this.#answers[response.headersSent ? Math.min(Math.floor(response.statusCode / 100), 5) : 0]!++
-      this.#countBytes(socket)
+      all.requestsOpen--
+      if (atStart) atStart.requestsOpen--
+      // a request that wakes an agent belongs to the revision that has answered it
+      const revision = atStart ?? this.#serving
+      const status = response.headersSent ? Math.min(Math.floor(response.statusCode / 100), 5) : 0
+      all.answers[status]!++
+      if (revision) revision.answers[status]!++
+      this.#countBytes(socket, revision)
       // a stream takes as long as its client wants
-      if (!String(response.getHeader('content-type')).startsWith('text/event-stream'))
-        this.#observe((performance.now() - start) / 1000)
+      if (String(response.getHeader('content-type')).startsWith('text/event-stream')) return
+      const seconds = (performance.now() - start) / 1000
+      all.observe(seconds)
+      revision?.observe(seconds)
     })
   }
 
   /** Counts a WebSocket that is open. */
   countWebSocket(client: Duplex): void {
-    this.#webSocketsOpen++
-    this.#answers[1]!++
+    const both = [this.#all, ...(this.#serving ? [this.#serving] : [])]
+    for (const counts of both) {
+      counts.webSocketsOpen++
+      counts.answers[1]!++
+    }
     client.once('close', () => {
-      this.#webSocketsOpen--
-      this.#countBytes(client as Socket)
+      for (const counts of both) counts.webSocketsOpen--
+      this.#countBytes(client as Socket, both[1] ?? null)
     })
   }
 
   read(): AgentFigures {
-    let count = 0
+    const { answers, latencies, latencySum, requestsOpen, webSocketsOpen, received, sent } = this.#all
     return {
-      answers: Object.fromEntries(this.#answers.map((number, digit) => [digit === 0 ? 'none' : `${digit}xx`, number])),
-      durations: this.#durations.map((number, i) => {
-        count += number
-        return { le: BUCKETS[i] ?? null, count }
-      }),
-      durationSum: this.#durationSum,
-      requestsOpen: this.#requestsOpen,
-      webSocketsOpen: this.#webSocketsOpen,
-      received: this.#received,
-      sent: this.#sent,
+      answers: Object.fromEntries(answers.map((number, digit) => [digit === 0 ? 'none' : `${digit}xx`, number])),
+      durations: [...LIMITS, null].map((le, i) => ({ le, count: sumBelow(latencies, BUCKETS_BELOW[i]) })),
+      durationSum: latencySum,
+      requestsOpen,
+      webSocketsOpen,
+      received,
+      sent,
+      revisions: Object.fromEntries([...this.#revisions].map(([id, counts]) => [id, figuresOf(counts)])),
     }
   }
 
-  #observe(seconds: number): void {
-    let i = 0
-    while (i < BUCKETS.length && seconds > BUCKETS[i]!) i++
-    this.#durations[i]!++
-    this.#durationSum += seconds
-  }
-
-  #countBytes(socket: Socket): void {
+  #countBytes(socket: Socket, revision: Counts | null): void {
     const before = counted.get(socket)
-    const { bytesRead: received, bytesWritten: sent } = socket
-    this.#received += received - (before?.received ?? 0)
-    this.#sent += sent - (before?.sent ?? 0)
-    if (before) Object.assign(before, { received, sent })
-    else counted.set(socket, { received, sent })
+    const received = socket.bytesRead - (before?.received ?? 0)
+    const sent = socket.bytesWritten - (before?.sent ?? 0)
+    for (const counts of [this.#all, revision]) {
+      if (!counts) continue
+      counts.received += received
+      counts.sent += sent
+    }
+    const now = { received: socket.bytesRead, sent: socket.bytesWritten }
+    if (before) Object.assign(before, now)
+    else counted.set(socket, now)
   }
+}
+
+/** `end`: the first bucket that does not count; default: all count. */
+function sumBelow(counts: Uint32Array, end = counts.length): number {
+  let sum = 0
+  for (let i = 0; i < end; i++) sum += counts[i]!
+  return sum
+}
+
+function figuresOf({ answers, latencies, open, received, sent }: Counts): RevisionFigures {
+  const pairs: RevisionFigures['latencies'] = []
+  for (const [bucket, count] of latencies.entries()) if (count > 0) pairs.push([bucket, count])
+  return { answers, latencies: pairs, open, received, sent }
 }

@@ -47,6 +47,8 @@ interface Verb {
   shows: string
   /** GraphQL's argument for a member of the input; null: it has none. */
   args?: Record<string, string | null>
+  /** Types of the variables that \`shows\` uses, by member of the input. */
+  inner?: Record<string, string>
   /** Makes the value from REST's body. */
   read?: (body: Any) => Any
 }
@@ -103,6 +105,13 @@ const VERBS = {
     field: 'deployment',
     shows: 'resources: tags { id key value createdAt }',
     args: { deployment_id: 'id' },
+  },
+  readMetrics: {
+    field: 'deployment',
+    shows: `resources: metrics(names: $names, from: $from, to: $to, step: $step) {
+      from to step series { name unit revisionId points } }`,
+    args: { deployment_id: 'id' },
+    inner: { names: '[MetricName!]', from: 'DateTime', to: 'DateTime', step: 'Int' },
   },
   listTags: { field: 'tags', shows: 'nodes { id key value createdAt }', args: { limit: 'first' } },
   setSecrets: { shows: WRITTEN },
@@ -334,20 +343,23 @@ function mutation(field: string, { shows }: Verb, input: Input, ifVersion?: numb
 }
 
 /** Members that the field has no argument for belong to its filter. */
-function query(field: string, { shows, args = {} }: Verb, input: Input) {
+function query(field: string, { shows, args = {}, inner = {} }: Verb, input: Input) {
   const declared = schema.getQueryType()!.getFields()[field]!.args
   const given: Record<string, unknown> = {}
   const filter: Input = {}
   for (const [member, value] of Object.entries(input)) {
     const name = member in args ? args[member] : camel(member)
     if (name === null || value === undefined) continue
-    if (declared.some((arg) => arg.name === name)) given[name!] = camelKeys(value)
+    if (member in inner || declared.some((arg) => arg.name === name)) given[name!] = camelKeys(value)
     else filter[member] = value
   }
   if (Object.keys(filter).length > 0) given.filter = camelKeys(filter)
   const used = declared.filter(({ name }) => name in given)
   const [head, passed] = [
-    used.map(({ name, type }) => `$${name}: ${type}`),
+    [
+      ...used.map(({ name, type }) => `$${name}: ${type}`),
+      ...Object.entries(inner).map(([name, type]) => `$${name}: ${type}`),
+    ],
     used.map(({ name }) => `${name}: $${name}`),
   ].map((list) => (list.length > 0 ? `(${list.join(', ')})` : ''))
   return {

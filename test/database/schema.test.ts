@@ -28,6 +28,8 @@ const modelNames = new Set(models.map(({ name }) => name))
 /** Postgres's name of a field's type, as format_type() has it. */
 function postgresType(type: string, rest: string): string {
   if (rest.includes('@db.Uuid')) return 'uuid'
+  if (rest.includes('@db.SmallInt')) return 'smallint'
+  if (rest.includes('@db.Real')) return 'real'
   const precision = /@db\.Timestamptz\((\d)\)/.exec(rest)?.[1]
   if (precision) return `timestamp(${precision}) with time zone`
   const plain = { String: 'text', Int: 'integer', BigInt: 'bigint', Boolean: 'boolean', Json: 'jsonb', Bytes: 'bytea' }

@@ -14,6 +14,7 @@ import { listeners } from './v2/listeners.ts'
 import { logins } from './v2/logins.ts'
 import { logs } from './v2/logs.ts'
 import { callers } from './v2/me.ts'
+import { deploymentMetrics } from './v2/metrics.ts'
 import { oauthProviders } from './v2/oauth-providers.ts'
 import { oauthTokens } from './v2/oauth-tokens.ts'
 import { revisions } from './v2/revisions.ts'
@@ -32,6 +33,7 @@ export const operations: readonly Operation[] = [
   ...tags,
   ...revisions,
   ...logs,
+  ...deploymentMetrics,
   ...events,
   ...sources,
   ...listeners,

@@ -19,12 +19,13 @@ import { AccessPush } from './door/access-push.ts'
 import type { Certificate, DoorProgram } from './door/messages.ts'
 import { updateDoor } from './door/start-door.ts'
 import { createDatabase, dropDatabase } from './isolation/database.ts'
-import { withDatabaseProblem } from './isolation/resource-limits.ts'
+import { resourceLimitsOf, withDatabaseProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
 import { prepareContext, prepareFolders } from './machine/app-context.ts'
 import { createMachine, type ProcessRuntimeOptions } from './machine/machine.ts'
 import { releasePort } from './machine/ports.ts'
 import { livingWorkers, registerWorker, releaseDeadWorkers } from './machine/worker-registry.ts'
+import { createMeasure } from './metrics/measure.ts'
 import { agentPlan, isContainer, keyOf } from './supervisor-client/agent-plan.ts'
 import { prepareImage } from './supervisor-client/container-plan.ts'
 import { type Ended, endAgents, endOrphans } from './supervisor-client/end-agents.ts'
@@ -60,6 +61,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const builds = new BuildQueue(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
   const calls = new StepCalls()
   const all = new Map<string, SupervisedDeployment>()
+  const measure = createMeasure(requestFigures)
   void machine
     .door()
     .then(updateDoor)
@@ -79,6 +81,11 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     })
     all.set(id, made)
     return made
+  }
+
+  async function requestFigures(): Promise<DoorFigures | null> {
+    const { figures: agents, droppedLogLines = 0 } = (await machine.doorLink.request({ do: 'figures' })) ?? {}
+    return agents ? { agents, droppedLogLines } : null
   }
 
   async function deploy(
@@ -183,6 +190,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
             key: keyOf(run),
             ...(run.restartedAt && { restart: { at: run.restartedAt, log } }),
             revisionId: run.revision.id,
+            memoryMb: resourceLimitsOf(run.spec, machine.defaultLimits).memoryMb,
             ...(run.spec.min_scale === 0 && { idleMs: (run.idleMinutes ?? minutes) * minuteMs, wakeMs }),
             redeploying: claim.step?.revision?.id === run.revision.id,
             plan: (signal) => agentPlan({ machine, deploymentId: id, ...run, log, signal }, run.spec),
@@ -206,6 +214,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     health: (deploymentId) =>
       withDatabaseProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
     idle: (deploymentId) => all.get(deploymentId)?.isAsleep,
+    measure: () => measure([...all.values()].map((supervised) => supervised.measurable)),
     url: (deploymentId) => all.get(deploymentId)?.url,
     registerHolder(holder) {
       ownHolder = holder
@@ -216,10 +225,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     async sendCertificate(certificate) {
       await machine.doorLink.request({ do: 'certificate', certificate })
     },
-    async requestFigures() {
-      const { figures: agents, droppedLogLines = 0 } = (await machine.doorLink.request({ do: 'figures' })) ?? {}
-      return agents ? { agents, droppedLogLines } : null
-    },
+    requestFigures,
     tellDoor,
     async checkAccessLog() {
       const file = options.access?.settings().accessLog

@@ -12,6 +12,7 @@ import type {
   Run,
   Step,
 } from '../../domain/protocol/protocol.ts'
+import type { MetricSample } from '../../domain/values/metrics.ts'
 
 /** The build or deploy log of one attempt of a revision. Never blocks, never throws. */
 export interface RevisionLog {
@@ -75,6 +76,9 @@ export interface Candidate {
   discard(): Promise<void>
 }
 
+/** What a revision of a deployment did between two measurements. */
+export type Measured = Omit<MetricSample, 'start'>
+
 /**
  * `signal` ends a step. The call rejects only after all work of the step has ended.
  * A StepFailure carries a message for users.
@@ -119,6 +123,8 @@ export interface Runtime {
   idle?(deploymentId: string): boolean | undefined
   /** where a deployment that should serve is reached, for runtimes in which that can change without a deploy */
   url?(deploymentId: string): string | undefined
+  /** What held deployments did since the last call, for metrics; absent: nothing measures them here. */
+  measure?(): Promise<Measured[]>
   /** Registers this holder on its machine. Returns the deregister function. */
   registerHolder(holder: string): Promise<() => Promise<void>>
   /** Calls `release` for each dead holder. */

@@ -7,6 +7,7 @@ import { backoff, sleep } from '../../platform/async/retry.ts'
 import { resultWithin, withHardTimeout } from '../../platform/async/time-limit.ts'
 import type { Runtime } from '../runtimes/runtime.ts'
 import { ClaimRunner, type ClaimRunnerOptions } from './claim-runner.ts'
+import { measureRegularly } from './metrics-loop.ts'
 
 export interface WorkerOptions {
   controlPlane: ControlPlane
@@ -20,6 +21,8 @@ export interface WorkerOptions {
   version?: string
   /** pod classes that deployments may name; the control plane shows them for a listener */
   podClasses?: string[]
+  /** the control plane's, for times of metrics; default: this machine's */
+  clock?: () => Date
   /** Maximum number of claims; replicas take the rest. Default: unlimited */
   maxClaims?: number
   /** called when a step can't be stopped; the process must then exit and be restarted */
@@ -63,7 +66,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   /** the next heartbeat must not wait and can't be cut short, so that it renews the leases */
   let urgent = false
   const deregister = await runtime.registerHolder(holder)
-  const loops = Promise.all([claiming(), beating()])
+  const loops = Promise.all([claiming(), beating(), measureRegularly(options, stopping.signal)])
 
   async function claiming(): Promise<void> {
     await repeat('Claiming', async () => {

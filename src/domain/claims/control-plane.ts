@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { takeSlot, tryTakeSlot } from '../concurrency/concurrency-limit.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import { refuseRevoked } from '../keys/manage.ts'
+import { recordMetrics } from '../metrics/record.ts'
 import { fromWire, type WireObject } from '../parsing/codec.ts'
 import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
@@ -29,6 +30,7 @@ export function localControlPlane(core: Core): ControlPlane {
     heartbeat: (request, signal) => heartbeat(core, scope, request, signal),
     logs: (request) => appendLogs(core, scope, request),
     output: (request) => appendOutput(core, scope, request),
+    metrics: (request) => recordMetrics(core, scope, request),
     complete: (request) => complete(core, scope, request),
     release: (claim) => release(core, scope, claim),
     releaseHolder: (holder) => releaseHolder(core, scope, holder),

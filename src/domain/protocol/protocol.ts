@@ -13,6 +13,7 @@ import type {
   heartbeatRequest,
   logEntry,
   logsRequest,
+  metricsRequest,
   Progress,
 } from './requests.ts'
 
@@ -48,6 +49,8 @@ export interface OutputRequest extends OfClaim {
   lines: (Omit<LogEntry, 'type'> & { revisionId: string; attempt: number })[]
 }
 
+export type MetricsRequest = z.output<typeof metricsRequest>
+
 export type CompleteRequest = z.output<typeof completeRequest> & OfClaim
 
 /**
@@ -65,6 +68,8 @@ export interface ControlPlane {
   logs(request: LogsRequest): Promise<void>
   /** Appends to deploy logs if the output ends at `from`. Returns where the output ends. Not over HTTP. */
   output?(request: OutputRequest): Promise<number>
+  /** Stores samples of deployments. They are lost if it fails. */
+  metrics?(request: MetricsRequest): Promise<void>
   complete(request: CompleteRequest): Promise<CompleteAnswer & { over?: boolean }>
   /** Ends the lease. The try of a step in progress is not counted. */
   release(claim: { claimId: string; token: string }): Promise<void>

@@ -4,6 +4,8 @@ import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
 import { wireObject } from '../parsing/codec.ts'
 import { count, optional, time, uuid } from '../parsing/fields.ts'
 import { BUILD_PLAN_LIMITS, buildPlanMembers } from '../values/build-plan.ts'
+import { LATENCY_BUCKETS } from '../values/latency-histogram.ts'
+import { MEASURES, type Measure, SAMPLE_SECONDS } from '../values/metrics.ts'
 import { knownReason, type Reason } from '../values/reasons.ts'
 import { LINE_STYLES, MAX_STYLES_CHARS } from './line-styles.ts'
 
@@ -218,6 +220,45 @@ export const completeRequest = wireObject(
     imageVersion: maybe(text(256)).describe('DEPLOY: becomes the image_version of the deployment.'),
   },
   { id: 'CompleteRequest' },
+)
+
+/** Counts of a sample, and values at its end. Unknown names of newer holders are ignored. */
+const measures = z.object(
+  Object.fromEntries(MEASURES.map((name) => [name, z.number().min(0).optional()])) as Record<
+    Measure,
+    z.ZodOptional<z.ZodNumber>
+  >,
+)
+
+const metricSample = wireObject(
+  {
+    deploymentId: uuid,
+    revisionId: uuid,
+    start: time.describe(`The begin of the ${SAMPLE_SECONDS} s that were measured: a multiple of ${SAMPLE_SECONDS} s.`),
+    measures: measures.describe('Counts of this time, and the values at its end. Absent: not known.'),
+    latencies: z
+      .array(
+        z.tuple([
+          z
+            .int()
+            .min(0)
+            .max(LATENCY_BUCKETS - 1),
+          count,
+        ]),
+      )
+      .max(LATENCY_BUCKETS)
+      .default([])
+      .describe('Pairs of a bucket and its requests. Bucket `n` ends at 0.1 ms × 1.1ⁿ.'),
+  },
+  { id: 'MetricSample' },
+)
+
+export const metricsRequest = wireObject(
+  {
+    source: count.describe('A random number of the measuring process. Samples that it repeats count once.'),
+    samples: z.array(metricSample).max(MAX_ITEMS),
+  },
+  { id: 'MetricsRequest' },
 )
 
 export const releaseRequest = wireObject({ token }, { id: 'ReleaseRequest' })

@@ -1,4 +1,4 @@
-/** What a door counts since its start, for /metrics. */
+/** What a door counts since its start, for metrics. */
 
 export interface DoorFigures {
   /** by deployment */
@@ -17,6 +17,20 @@ export interface AgentFigures {
   requestsOpen: number
   webSocketsOpen: number
   /** bytes of requests and WebSockets that have ended */
+  received: number
+  sent: number
+  /** by id of the revision that served when the request arrived; absent: the door is of an earlier version */
+  revisions?: Record<string, RevisionFigures>
+}
+
+/** The requests of a revision of a deployment. */
+export interface RevisionFigures {
+  /** by first digit of the status; 0: the client left before the answer */
+  answers: number[]
+  /** pairs of a bucket (latency-histogram.ts) and its requests; empty buckets are left out */
+  latencies: [bucket: number, count: number][]
+  /** requests, event streams and WebSockets that are open */
+  open: number
   received: number
   sent: number
 }

@@ -8,6 +8,7 @@ import { TOKEN_STATUSES } from '../../../domain/oauth/tokens/token.ts'
 import { COMPARED_PARTS } from '../../../domain/revision-diff/compare.ts'
 import { DEPLOYMENT_CHANGES } from '../../../domain/values/deployment-change.ts'
 import { ACTOR_KINDS } from '../../../domain/values/event-types.ts'
+import { METRIC_NAMES, METRIC_UNITS, METRICS, type MetricName as MetricWord } from '../../../domain/values/metrics.ts'
 import { AUTH_METHODS, CODE_CHALLENGE_METHODS, PROVIDER_TYPES } from '../../../domain/values/oauth-provider.ts'
 import { REASONS } from '../../../domain/values/reasons.ts'
 import { AUTOSCALERS } from '../../../domain/values/resource-spec.ts'
@@ -102,6 +103,15 @@ export const RevisionPart = builder.enumType('RevisionPart', {
 })
 export const LogType = enumOf('LogType', prisma.LogType, 'The two logs of a revision.')
 export const LogLevel = enumOf('LogLevel', prisma.LogLevel, 'The severity of a log line, lowest first.')
+export const MetricName = described(
+  'MetricName',
+  Object.fromEntries(METRIC_NAMES.map((name) => [name, METRICS[name].description])) as Record<MetricWord, string>,
+  'The names of series.',
+)
+export const MetricUnit = builder.enumType('MetricUnit', {
+  description: 'The unit of a series. A core is one CPU in use all the time.',
+  values: METRIC_UNITS,
+})
 export const IntegrationKind = enumOf('GitIntegrationKind', prisma.IntegrationKind, 'The kind of a git integration.')
 export const OAuthProviderType = enumOf(
   'OAuthProviderType',

@@ -11,6 +11,10 @@ export interface ProcessStat {
   session: number
   /** kernel start time; process ids are reused */
   started: string
+  /** CPU time of it and of ended children that it waited for, in clock ticks */
+  ticks: number
+  /** resident memory */
+  pages: number
 }
 
 /** Text of a file below /proc; '' when the process is gone or hidden. */
@@ -22,7 +26,7 @@ export function readProc(file: string): string {
   }
 }
 
-const processIds = (): number[] =>
+export const processIds = (): number[] =>
   process.platform === 'linux'
     ? fs
         .readdirSync('/proc')
@@ -34,8 +38,19 @@ export function processStat(pid: number): ProcessStat | null {
   const text = readProc(`${pid}/stat`)
   // pid (name) state parent group session …; the name can contain spaces and parentheses
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  if (text === '') return null
   const [parent = 0, group = 0, session = 0] = fields.slice(1, 4).map(Number)
-  return text === '' ? null : { pid, state: fields[0] ?? '', parent, group, session, started: fields[19] ?? '' }
+  const ticks = fields.slice(11, 15).reduce((sum, part) => sum + Number(part), 0)
+  return {
+    pid,
+    state: fields[0] ?? '',
+    parent,
+    group,
+    session,
+    started: fields[19] ?? '',
+    ticks,
+    pages: Number(fields[21] ?? 0),
+  }
 }
 
 export const allProcesses = (): ProcessStat[] => processIds().flatMap((pid) => processStat(pid) ?? [])

@@ -11,6 +11,8 @@ export interface DesiredState {
   /** key of its plan */
   key: string
   revisionId: string
+  /** limit of its memory, for metrics; null or absent: none, or not known */
+  memoryMb?: number | null
   /** A redeploy of this revision is in progress. An earlier attempt of it may serve until that is done. */
   redeploying: boolean
   /** the restart that its key names; absent: not restarted since its deploy. `log`: the revision's deploy log */

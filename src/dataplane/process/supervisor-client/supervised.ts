@@ -14,6 +14,7 @@ import type { LeasedClaim, OnProgress } from '../../runtimes/runtime.ts'
 import type { Sleeper } from '../door/messages.ts'
 import { addressOf, type Machine } from '../machine/machine.ts'
 import type { QueuedStart } from '../machine/start-queue.ts'
+import type { HeldDeployment } from '../metrics/measure.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, endSupervisor, StaleToken, SupervisorSilent } from './connection.ts'
 import {
@@ -123,6 +124,16 @@ export class SupervisedDeployment {
       return withDraining(withRestart(serves, this.#desired, connection.state, this.#problem), connection.state)
     if (this.#queuedStart?.isWaiting()) return notServing(queuedProgress(this.#queuedStart))
     return this.#problem || this.#sentPlan ? notServing(this.#problem) : undefined
+  }
+
+  /** What metrics measure of it. */
+  get measurable(): HeldDeployment {
+    const { serving, candidate, retired = [], health } = this.#link.connection?.state ?? {}
+    const agents = [serving, candidate, ...retired].flatMap((agent) => agent ?? [])
+    const { revisionId, memoryMb } = this.#desired ?? {}
+    const limit = serving?.revisionId === revisionId && memoryMb ? memoryMb * 1e6 : null
+    const served = serving && { revisionId: serving.revisionId, ready: health?.ready ?? 0, memoryLimit: limit }
+    return { deploymentId: this.#deploymentId, agents, serving: served ?? null }
   }
 
   /** undefined: nothing should run, or the state is not known yet. */

@@ -1,0 +1,61 @@
+/** Measures the deployments that this server holds: requests from the door, processes from the machine. */
+import type { DoorFigures } from '../../../domain/values/door-figures.ts'
+import type { Measured } from '../../runtimes/runtime.ts'
+import type { SupervisedAgent } from '../supervisor/protocol.ts'
+import { DoorCounts } from './door-counts.ts'
+import { ProcessUsage } from './process-usage.ts'
+
+export interface HeldDeployment {
+  deploymentId: string
+  /** the serving agent, the candidate, and agents that drain */
+  agents: readonly SupervisedAgent[]
+  serving: { revisionId: string; ready: number; memoryLimit: number | null } | null
+}
+
+/** Each call of the returned function measures the time since the call before. */
+export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
+  const counts = new DoorCounts()
+  const usage = new ProcessUsage()
+  return async (held: readonly HeldDeployment[]): Promise<Measured[]> => {
+    // an image's process is the engine's client
+    const leaders = held.flatMap(({ agents }) => agents.flatMap(({ pid, container }) => (container ? [] : (pid ?? []))))
+    const [used, counted] = await Promise.all([
+      usage.measure(leaders),
+      readFigures().then((found) => counts.since(found)),
+    ])
+    return held.flatMap(({ deploymentId, agents, serving }) => {
+      const requests = counted.get(deploymentId) ?? new Map<string, never>()
+      const running = agents.filter(({ pid }) => pid !== null)
+      const revisions = new Set([...running.map(({ revisionId }) => revisionId), ...requests.keys()])
+      return [...revisions].flatMap((revisionId): Measured[] => {
+        const { measures, latencies } = requests.get(revisionId) ?? { measures: {}, latencies: [] }
+        const own = running.filter((agent) => agent.revisionId === revisionId)
+        // a revision that has gone, or an agent that sleeps
+        if (own.length === 0 && Object.values(measures).every((value) => value === 0)) return []
+        const processes = own.flatMap(({ pid }) => used.get(pid!) ?? [])
+        const isServing = serving?.revisionId === revisionId
+        return [
+          {
+            deploymentId,
+            revisionId,
+            latencies,
+            measures: { ...measures, ...sumOf(processes), ...(isServing && about(serving)) },
+          },
+        ]
+      })
+    })
+  }
+}
+
+function about({ ready, memoryLimit }: NonNullable<HeldDeployment['serving']>): Measured['measures'] {
+  return { replicas: ready, ...(memoryLimit !== null && { memory_limit: memoryLimit }) }
+}
+
+function sumOf(processes: readonly { cpuSeconds: number | null; memory: number }[]): Measured['measures'] {
+  if (processes.length === 0) return {}
+  const known = processes.flatMap(({ cpuSeconds }) => cpuSeconds ?? [])
+  return {
+    memory: processes.reduce((sum, { memory }) => sum + memory, 0),
+    ...(known.length > 0 && { cpu_seconds: known.reduce((sum, seconds) => sum + seconds, 0) }),
+  }
+}

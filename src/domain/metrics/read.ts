@@ -1,0 +1,179 @@
+/** Reads series of deployments: which steps, from which rows, and the value of each step (docs/monitoring.md). */
+import { z } from 'zod'
+import { Prisma } from '../../generated/prisma/client.ts'
+import { NotFoundError, rejectIfAny, type Violation } from '../errors/errors.ts'
+import { queryIntOrNone, queryList, queryTime } from '../parsing/fields.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { checkOnly } from '../sql/statements.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { ReadContext } from '../transaction/context.ts'
+import { METRIC_NAMES, type METRIC_UNITS, METRICS, type MetricName, SAMPLE_SECONDS } from '../values/metrics.ts'
+import { deploymentPath } from '../values/shapes.ts'
+import { type Resolution, ROW_SECONDS } from './chunks.ts'
+import { type ChunkRow, seriesValue, stepsOf } from './steps.ts'
+
+const DEFAULT_RANGE_MS = 3_600_000
+const MAX_POINTS = 1500
+/** Without `step`, at most this number of points. */
+const CHOSEN_POINTS = 400
+/** Steps that are chosen, in seconds. */
+const STEPS = [10, 30, 60, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400] as const
+const HOUR_MS = 3_600_000
+/** Samples that are older are only there in steps of the next resolution. */
+const FINE_HOURS = 2
+const MINUTE_DAYS = 3
+const DAY_MS = 86_400_000
+
+const seriesQuery = z.object({
+  names: queryList(z.enum(METRIC_NAMES), `Which series. Default: all. ${namesDescription()}`),
+  from: queryTime.describe('The begin of the first step. Default: an hour before `to`.'),
+  to: queryTime.describe('The end of the range. Default: now.'),
+  step: queryIntOrNone(SAMPLE_SECONDS, 30 * 86_400).describe(
+    `Seconds between two points: a multiple of ${SAMPLE_SECONDS}, and at most ${MAX_POINTS} points. Default: chosen by the range.`,
+  ),
+})
+
+export const readMetricsInput = z.object({ path: deploymentPath, query: seriesQuery })
+const readManyInput = z.object({ query: seriesQuery })
+
+function namesDescription(): string {
+  return METRIC_NAMES.map((name) => `\`${name}\` (${METRICS[name].unit}): ${METRICS[name].description}`).join(' ')
+}
+
+/** A value for each step that has one, oldest first: the unix time in seconds at which the step begins, and the value. */
+type Point = [time: number, value: number]
+
+export interface Series {
+  name: MetricName
+  unit: (typeof METRIC_UNITS)[number]
+  revisionId: string
+  points: Point[]
+}
+
+export interface Metrics {
+  from: Date
+  /** end of the newest sample, or of the range if that is earlier */
+  to: Date
+  /** in seconds */
+  step: number
+  series: Series[]
+}
+
+/** Role: viewer. Throws ValidationError and NotFoundError. One statement. */
+export async function readMetrics(ctx: ReadContext, raw: RawInput): Promise<Metrics> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(readMetricsInput, raw)
+  const found = await readWindow(ctx, [path.deployment_id], windowOf(ctx, query))
+  const metrics = found.get(path.deployment_id)
+  if (!metrics) throw new NotFoundError('Deployment', path.deployment_id)
+  return metrics
+}
+
+/** The series of several deployments; those that the workspace does not have are left out. One statement. */
+export async function readMetricsOfMany(
+  ctx: ReadContext,
+  ids: readonly string[],
+  raw: RawInput,
+): Promise<Map<string, Metrics>> {
+  requireRole(ctx, 'viewer')
+  return readWindow(ctx, ids, windowOf(ctx, parse(readManyInput, raw).query))
+}
+
+interface Window {
+  names: readonly MetricName[]
+  from: Date
+  to: Date
+  /** in seconds */
+  step: number
+}
+
+/** Throws ValidationError. */
+function windowOf({ clock }: ReadContext, { names, ...query }: z.output<typeof seriesQuery>): Window {
+  const now = clock()
+  const to = query.to && query.to < now ? query.to : now
+  const from = query.from ?? new Date(to.getTime() - DEFAULT_RANGE_MS)
+  const seconds = (to.getTime() - from.getTime()) / 1000
+  const age = now.getTime() - from.getTime()
+  const kept = age <= FINE_HOURS * HOUR_MS ? 10 : age <= MINUTE_DAYS * DAY_MS ? 60 : 600
+  const step = query.step ?? STEPS.find((each) => each >= kept && seconds / each <= CHOSEN_POINTS) ?? STEPS.at(-1)!
+  rejectIfAny([
+    ...(from >= to ? [invalid('from', 'Must be before `to` and in the past.')] : []),
+    ...(step % SAMPLE_SECONDS !== 0 ? [invalid('step', `Must be a multiple of ${SAMPLE_SECONDS}.`)] : []),
+    ...(seconds / step > MAX_POINTS ? [invalid(query.step ? 'step' : 'from', tooMany(seconds))] : []),
+  ])
+  const begin = Math.floor(from.getTime() / 1000 / step) * step
+  return { names: names ? [...new Set(names)] : METRIC_NAMES, from: new Date(begin * 1000), to, step }
+}
+
+const tooMany = (seconds: number) =>
+  `Gives more than ${MAX_POINTS} points: the step must be at least ${Math.ceil(seconds / MAX_POINTS)} for this range.`
+
+const invalid = (name: string, msg: string): Violation => ({ loc: ['query', name], msg, type: 'value_error' })
+
+const resolutionOf = (step: number): Resolution => (step % 600 === 0 ? 600 : step % 60 === 0 ? 60 : 10)
+
+/**
+ * The rows that a window needs: those of its resolution, and finer ones of the time that is not rolled up yet. An hour is rolled up
+ * within the hour after it, a day within two hours.
+ */
+function sources({ from, step }: Window, now: number): { resolution: Resolution; since: Date }[] {
+  const resolution = resolutionOf(step)
+  const begins: Record<Resolution, number> = {
+    600: floor(from.getTime(), DAY_MS),
+    60: resolution === 600 ? floor(now - DAY_MS - 2 * HOUR_MS, DAY_MS) : 0,
+    10: resolution === 10 ? 0 : floor(now - 2 * HOUR_MS, HOUR_MS),
+  }
+  return ([600, 60, 10] as const)
+    .filter((each) => each <= resolution)
+    .map((each) => {
+      const first = from.getTime() - ROW_SECONDS[each] * 1000
+      return { resolution: each, since: new Date(Math.max(first, begins[each])) }
+    })
+}
+
+const floor = (time: number, unit: number) => Math.floor(time / unit) * unit
+
+type Found = { deploymentId: string } & (ChunkRow | { resolution: null })
+
+async function readWindow(ctx: ReadContext, ids: readonly string[], window: Window): Promise<Map<string, Metrics>> {
+  const from = sources(window, ctx.clock().getTime())
+  const needsLatencies = window.names.some((name) => name.startsWith('latency_'))
+  const latencies = needsLatencies
+    ? Prisma.sql`to_json(c.buckets), to_json(c.counts)`
+    : Prisma.sql`NULL::json, NULL::json`
+  const rows = await ctx.db.$queryRaw<Found[]>`
+    SELECT d.id AS "deploymentId", found.*
+    FROM deployments d
+    LEFT JOIN (
+      unnest(${from.map(({ resolution }) => resolution)}::int[], ${from.map(({ since }) => since.toISOString())}::text[]::timestamptz[])
+        AS s(resolution, since)
+      CROSS JOIN LATERAL (
+        SELECT c.deployment_id, c.revision_id AS "revisionId", c.resolution, extract(epoch FROM c.start)::int AS start,
+               to_json(c.measures) AS measures, ${latencies}
+        FROM metric_chunks c
+        WHERE c.deployment_id = ANY (${ids}::uuid[]) AND c.resolution = s.resolution AND c.start >= s.since AND c.start < ${window.to}
+      ) AS found(deployment_id, "revisionId", resolution, start, measures, buckets, counts)
+    ) ON found.deployment_id = d.id
+    WHERE d.id = ANY (${ids}::uuid[]) AND ${checkOnly(Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid`)} AND d.torn_down_at IS NULL`
+  const byDeployment = new Map<string, ChunkRow[]>()
+  for (const row of rows) {
+    const known = byDeployment.get(row.deploymentId) ?? []
+    byDeployment.set(row.deploymentId, known)
+    if (row.resolution !== null) known.push(row)
+  }
+  return new Map([...byDeployment].map(([id, chunks]) => [id, metricsOf(window, chunks)]))
+}
+
+function metricsOf({ names, from, to, step }: Window, chunks: readonly ChunkRow[]): Metrics {
+  const { revisions, end } = stepsOf(chunks, { from: from.getTime() / 1000, to: to.getTime() / 1000, step })
+  const series = [...revisions].flatMap(([revisionId, steps]) =>
+    names.flatMap((name): Series[] => {
+      const points = [...steps].flatMap(([time, values]): Point[] => {
+        const value = seriesValue(name, values)
+        return value === null ? [] : [[time, value]]
+      })
+      return points.length > 0 ? [{ name, unit: METRICS[name].unit, revisionId, points }] : []
+    }),
+  )
+  return { from, to: end === null ? to : new Date(Math.min(to.getTime(), end * 1000)), step, series }
+}

@@ -1,0 +1,119 @@
+/** Adds the samples of chunks up to steps, and makes the value of a series from a step. */
+import { LATENCY_BUCKETS, percentileOf } from '../values/latency-histogram.ts'
+import { GAUGES, MEASURES, type Measure, type MetricName } from '../values/metrics.ts'
+import type { Resolution } from './chunks.ts'
+
+/** A row of `metric_chunks`. Times are unix times in seconds. */
+export interface ChunkRow {
+  revisionId: string
+  resolution: Resolution
+  start: number
+  measures: (number | null)[][]
+  buckets: number[] | null
+  counts: number[] | null
+}
+
+const isGauge = MEASURES.map((name) => GAUGES.includes(name))
+
+/** Sums, or highest values, by measure; null: not known. */
+class Values {
+  readonly measures = new Array<number | null>(MEASURES.length).fill(null)
+  readonly latencies = new Map<number, number>()
+  /** in which the CPU was measured */
+  cpuSeconds = 0
+
+  of = (name: Measure): number | null => this.measures[MEASURES.indexOf(name)]!
+
+  /** `combine`: of two gauges. */
+  add(measures: readonly (number | null)[], combine: (a: number, b: number) => number): void {
+    measures.forEach((value, i) => {
+      if (value === null || i >= MEASURES.length) return
+      const before = this.measures[i]!
+      this.measures[i] = before === null ? value : isGauge[i] ? combine(before, value) : before + value
+    })
+  }
+
+  addLatency(bucket: number, count: number): void {
+    this.latencies.set(bucket, (this.latencies.get(bucket) ?? 0) + count)
+  }
+}
+
+export interface Range {
+  from: number
+  to: number
+  step: number
+}
+
+type Sample = { seconds: Resolution; values: Values }
+
+/** By revision: its samples by their begin. Several processes may have measured a sample: the doors of a cluster. */
+function samplesOf(chunks: readonly ChunkRow[], { from, to }: Range): Map<string, Map<number, Sample>> {
+  const revisions = new Map<string, Map<number, Sample>>()
+  // coarse ones first: what they cover is in finer rows, too
+  const covered = new Set<string>()
+  const sorted = [...chunks].sort((a, b) => b.resolution - a.resolution)
+  for (const { revisionId, resolution, start, measures, buckets, counts } of sorted) {
+    const samples = revisions.get(revisionId) ?? new Map<number, Sample>()
+    revisions.set(revisionId, samples)
+    const isCovered =
+      (resolution < 600 && covered.has(`${revisionId} ${start - (start % 86_400)}`)) ||
+      (resolution < 60 && covered.has(`${revisionId} ${start - (start % 3600)} hour`))
+    if (isCovered) continue
+    if (resolution === 600) covered.add(`${revisionId} ${start}`)
+    if (resolution === 60) covered.add(`${revisionId} ${start} hour`)
+    const at = (i: number): Sample | null => {
+      const time = start + i * resolution
+      if (time < from || time >= to) return null
+      const known = samples.get(time)
+      if (known) return known
+      const made = { seconds: resolution, values: new Values() }
+      samples.set(time, made)
+      return made
+    }
+    for (const [i, values] of measures.entries()) at(i)?.values.add(values, plus)
+    for (const [i, packed] of (buckets ?? []).entries())
+      at(Math.floor(packed / LATENCY_BUCKETS))?.values.addLatency(packed % LATENCY_BUCKETS, counts![i]!)
+  }
+  return revisions
+}
+
+/** By revision: its steps by their begin, oldest first. `end`: of the newest sample; null: there is none. */
+export function stepsOf(chunks: readonly ChunkRow[], range: Range) {
+  let end: number | null = null
+  const revisions = new Map<string, Map<number, Values>>()
+  for (const [revisionId, samples] of samplesOf(chunks, range)) {
+    const steps = new Map<number, Values>()
+    for (const [time, { seconds, values }] of [...samples].sort(([a], [b]) => a - b)) {
+      end = Math.max(end ?? 0, time + seconds)
+      const begin = time - (time % range.step)
+      const step = steps.get(begin) ?? new Values()
+      steps.set(begin, step)
+      step.add(values.measures, Math.max)
+      if (values.of('cpu_seconds') !== null) step.cpuSeconds += seconds
+      for (const [bucket, count] of values.latencies) step.addLatency(bucket, count)
+    }
+    if (steps.size > 0) revisions.set(revisionId, steps)
+  }
+  return { revisions, end }
+}
+
+const REQUESTS = MEASURES.filter((name) => name.startsWith('requests_'))
+const SHARES: Partial<Record<MetricName, number>> = { latency_p50: 0.5, latency_p95: 0.95, latency_p99: 0.99 }
+
+/** Null: the step has no value, because nothing was measured, or no request has ended. */
+export function seriesValue(name: MetricName, values: Values): number | null {
+  const share = SHARES[name]
+  if (share !== undefined) return values.latencies.size > 0 ? rounded(percentileOf(values.latencies, share)) : null
+  if (name === 'requests') return values.of('requests_2xx') === null ? null : sum(REQUESTS.map(values.of))
+  if (name === 'errors') return values.of('requests_5xx')
+  if (name !== 'cpu') return values.of(name as Measure)
+  const used = values.of('cpu_seconds')
+  return used === null ? null : rounded(used / values.cpuSeconds)
+}
+
+const plus = (a: number, b: number) => a + b
+
+const sum = (numbers: readonly (number | null)[]) => numbers.reduce<number>((all, one) => all + (one ?? 0), 0)
+
+/** To microseconds, or millionths of a core. */
+const rounded = (value: number) => Math.round(value * 1e6) / 1e6
