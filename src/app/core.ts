@@ -207,6 +207,11 @@ function settingsOf(config: Config): DomainSettings {
       linesPerRevision: config.LOG_LINES_PER_REVISION,
       eventDays: config.EVENT_RETENTION_DAYS,
     },
+    metrics: {
+      fineHours: config.METRICS_HOURS,
+      minuteDays: config.METRICS_MINUTE_DAYS,
+      days: config.METRICS_DAYS,
+    },
   }
 }
 

@@ -2,6 +2,7 @@
 import { announceChanges } from '../domain/change-feed/announce.ts'
 import { announceClockChanges } from '../domain/change-feed/clock.ts'
 import { silentBefore } from '../domain/deployment-status/status.ts'
+import { rollUpMetrics } from '../domain/metrics/roll-up.ts'
 import { refreshExpiring } from '../domain/oauth/tokens/refresh.ts'
 import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
 import { createRetention } from '../domain/retention/retain.ts'
@@ -20,6 +21,8 @@ const IMAGES_SECONDS = 60
 const UPLOAD_SECONDS = 300
 /** Short enough that a fast-growing log hardly exceeds its limit. */
 const RETENTION_SECONDS = 60
+/** Samples are rolled up each hour. A round continues a long walk. */
+const ROLL_UP_SECONDS = 30
 /** Tokens are refreshed minutes before they expire; an earlier user refreshes them itself. */
 const REFRESH_SECONDS = 30
 
@@ -28,6 +31,7 @@ export function jobsOf(core: Core, seconds: number): Job[] {
   return [
     { name: 'sweep', intervalSeconds: seconds, round: () => countedSweep(core) },
     { name: 'removal of uploads', intervalSeconds: UPLOAD_SECONDS, round: () => removeUploads(core) },
+    { name: 'roll-up of metrics', intervalSeconds: ROLL_UP_SECONDS, round: (signal) => rollUpMetrics(core, signal) },
     { name: 'retention', intervalSeconds: RETENTION_SECONDS, round: createRetention(core) },
     { name: 'revocations', intervalSeconds: seconds, round: (signal) => revokeDue(core, signal) },
     ...imageJobsOf(core),

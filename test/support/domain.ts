@@ -47,6 +47,7 @@ const SETTINGS: DomainSettings = {
   uploadsPerDeployment: 20,
   sessionHours: 168,
   retention: { logDays: 14, linesPerRevision: 50_000, eventDays: 90 },
+  metrics: { fineHours: 2, minuteDays: 3, days: 90 },
   gitDirectory: '/nonexistent',
 }
 

@@ -19,9 +19,6 @@ const CHOSEN_POINTS = 400
 /** Steps that are chosen, in seconds. */
 const STEPS = [10, 30, 60, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400] as const
 const HOUR_MS = 3_600_000
-/** Samples that are older are only there in steps of the next resolution. */
-const FINE_HOURS = 2
-const MINUTE_DAYS = 3
 const DAY_MS = 86_400_000
 
 const seriesQuery = z.object({
@@ -88,13 +85,14 @@ interface Window {
 }
 
 /** Throws ValidationError. */
-function windowOf({ clock }: ReadContext, { names, ...query }: z.output<typeof seriesQuery>): Window {
+function windowOf({ clock, settings }: ReadContext, { names, ...query }: z.output<typeof seriesQuery>): Window {
   const now = clock()
   const to = query.to && query.to < now ? query.to : now
   const from = query.from ?? new Date(to.getTime() - DEFAULT_RANGE_MS)
   const seconds = (to.getTime() - from.getTime()) / 1000
   const age = now.getTime() - from.getTime()
-  const kept = age <= FINE_HOURS * HOUR_MS ? 10 : age <= MINUTE_DAYS * DAY_MS ? 60 : 600
+  const { fineHours, minuteDays } = settings.metrics
+  const kept = age <= fineHours * HOUR_MS ? 10 : age <= minuteDays * DAY_MS ? 60 : 600
   const step = query.step ?? STEPS.find((each) => each >= kept && seconds / each <= CHOSEN_POINTS) ?? STEPS.at(-1)!
   rejectIfAny([
     ...(from >= to ? [invalid('from', 'Must be before `to` and in the past.')] : []),

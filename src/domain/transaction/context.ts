@@ -80,6 +80,8 @@ export interface DomainSettings {
   sessionHours: number
   /** limits of kept history: days of log lines and of events, lines per log of a revision */
   retention: { logDays: number; linesPerRevision: number; eventDays: number }
+  /** how long samples of 10 s, of a minute and of 10 minutes are kept */
+  metrics: { fineHours: number; minuteDays: number; days: number }
 }
 
 /** Decides which steps the built-in worker of this process may begin. */

@@ -165,6 +165,10 @@ export const SETTINGS = {
   LOG_RETENTION_DAYS: [integer(1, 3650), '14'],
   LOG_LINES_PER_REVISION: [integer(100, 10_000_000), '50000'],
   EVENT_RETENTION_DAYS: [integer(1, 3650), '90'],
+  // samples of metrics: of 10 s, of a minute, of 10 minutes
+  METRICS_HOURS: [integer(2, 168), '2'],
+  METRICS_MINUTE_DAYS: [integer(2, 365), '3'],
+  METRICS_DAYS: [integer(2, 3650), '90'],
   // limits for keys, addresses and workspaces (docs/api-rules.md#limits)
   TRUST_PROXY: [ranges.prefault('')],
   CORS_ORIGINS: [origins.prefault('')],

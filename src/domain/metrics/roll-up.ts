@@ -1,0 +1,133 @@
+/** Rolls samples up to longer ones and removes old samples, by walks over all deployments. README.md describes the walk. */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { ReadCore } from '../transaction/context.ts'
+import { LATENCY_BUCKETS } from '../values/latency-histogram.ts'
+import { GAUGES, MEASURES } from '../values/metrics.ts'
+import { ROW_SECONDS } from './chunks.ts'
+
+/** A round continues in the next one. */
+const ROUND_MS = 20_000
+/** About 200 ms per statement if all have requests. */
+const BATCH_DEPLOYMENTS = 50
+/** Samples of an hour may arrive until this time after it. */
+const LATE_MS = 180_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
+
+interface RollUp {
+  from: 10 | 60
+  to: 60 | 600
+  /** samples up to here are complete */
+  target: Date
+  /** older samples of `from` are removed */
+  keepFrom: Date
+  /** older samples of `to` are removed; null: another walk removes them */
+  keepTo: Date | null
+}
+
+/** One round. Several servers may run it concurrently: a walk is done by one of them at a time. */
+export async function rollUpMetrics(core: ReadCore, signal: AbortSignal): Promise<void> {
+  const end = performance.now() + ROUND_MS
+  for (const rollUp of await findDue(core)) {
+    for (let more = true; more && !signal.aborted && performance.now() < end; ) more = await rollUpBatch(core, rollUp)
+  }
+}
+
+async function findDue({ db, clock, settings }: ReadCore): Promise<RollUp[]> {
+  const now = clock().getTime()
+  const floor = (time: number, unit: number) => new Date(Math.floor(time / unit) * unit)
+  const states = await db.metricRollup.findMany()
+  const stateOf = (resolution: number) => states.find((state) => state.resolution === resolution)
+  const [hours, days] = [stateOf(60), stateOf(600)]
+  if (!hours || !days) {
+    const data = [
+      { resolution: 60, until: floor(now, HOUR_MS) },
+      { resolution: 600, until: floor(now, DAY_MS) },
+    ]
+    await db.metricRollup.createMany({ data, skipDuplicates: true })
+    return []
+  }
+  const ago = (ms: number) => new Date(now - ms)
+  const { fineHours, minuteDays, days: keptDays } = settings.metrics
+  const all: RollUp[] = [
+    { from: 10, to: 60, target: floor(now - LATE_MS, HOUR_MS), keepFrom: ago(fineHours * HOUR_MS), keepTo: null },
+    {
+      from: 60,
+      to: 600,
+      target: floor(hours.until.getTime(), DAY_MS),
+      keepFrom: ago(minuteDays * DAY_MS),
+      keepTo: ago(keptDays * DAY_MS),
+    },
+  ]
+  return all.filter(({ to, target }) => {
+    const { until, target: walk } = stateOf(to)!
+    return walk !== null || until < target
+  })
+}
+
+const GAUGE_POSITIONS = GAUGES.map((name) => MEASURES.indexOf(name))
+
+/** Returns whether this walk has more deployments. False, too, while another server does a part of it. */
+async function rollUpBatch({ db }: ReadCore, { from, to, target, keepFrom, keepTo }: RollUp): Promise<boolean> {
+  const [fine, coarse, row] = [from, to, ROW_SECONDS[to]].map((seconds) => Prisma.raw(String(seconds)))
+  const buckets = Prisma.raw(String(LATENCY_BUCKETS))
+  const tooOld = Prisma.sql`
+    c.resolution = ${fine} AND c.start < least(${keepFrom}, b.target)
+    ${keepTo ? Prisma.sql`OR c.resolution = ${coarse} AND c.start < ${keepTo}` : Prisma.empty}`
+  const [walk] = await db.$queryRaw<{ more: boolean }[]>`
+    WITH turn AS MATERIALIZED (
+      SELECT until, coalesce(target, ${target}) AS target, walked_to FROM metric_rollups
+      WHERE resolution = ${coarse} AND (target IS NOT NULL OR until < ${target}) FOR UPDATE SKIP LOCKED
+    ), batch AS MATERIALIZED (
+      SELECT d.id, d.torn_down_at IS NOT NULL AS gone, turn.until, turn.target
+      FROM turn, LATERAL (
+        SELECT id, torn_down_at FROM deployments WHERE turn.walked_to IS NULL OR id > turn.walked_to ORDER BY id LIMIT ${BATCH_DEPLOYMENTS}
+      ) AS d
+    ), chunks AS MATERIALIZED (
+      SELECT c.deployment_id, c.revision_id, extract(epoch FROM c.start)::bigint AS start, c.measures, array_length(c.measures, 2) AS width,
+             c.buckets, c.counts
+      FROM batch b JOIN metric_chunks c ON c.deployment_id = b.id AND c.resolution = ${fine} AND c.start >= b.until AND c.start < b.target
+      WHERE NOT b.gone
+    ), fine AS (
+      SELECT c.deployment_id, c.revision_id, c.start + (u.n - 1) / c.width * ${fine} AS time, (u.n - 1) % c.width AS measure, sum(u.value) AS value
+      FROM chunks c CROSS JOIN LATERAL unnest(c.measures) WITH ORDINALITY AS u(value, n)
+      WHERE u.value IS NOT NULL GROUP BY 1, 2, 3, 4
+    ), coarse AS MATERIALIZED (
+      SELECT deployment_id, revision_id, time - time % ${row} AS start, time % ${row} / ${coarse} AS i, measure,
+             CASE WHEN measure = ANY (${GAUGE_POSITIONS}::int[]) THEN max(value) ELSE sum(value) END AS value
+      FROM fine GROUP BY 1, 2, 3, 4, 5
+    ), samples AS (
+      SELECT k.deployment_id, k.revision_id, k.start, s.i, array_agg(c.value::real ORDER BY m.measure) AS measures
+      FROM (SELECT DISTINCT deployment_id, revision_id, start FROM coarse) AS k
+      CROSS JOIN generate_series(0, ${row} / ${coarse} - 1) AS s(i)
+      CROSS JOIN generate_series(0, ${MEASURES.length}::int - 1) AS m(measure)
+      LEFT JOIN coarse c USING (deployment_id, revision_id, start, i, measure)
+      GROUP BY 1, 2, 3, 4
+    ), latencies AS (
+      SELECT deployment_id, revision_id, start, array_agg(bucket ORDER BY bucket)::smallint[] AS buckets,
+             array_agg(count ORDER BY bucket)::int[] AS counts
+      FROM (
+        SELECT c.deployment_id, c.revision_id, t.time - t.time % ${row} AS start,
+               t.time % ${row} / ${coarse} * ${buckets} + u.bucket % ${buckets} AS bucket, sum(u.count) AS count
+        FROM chunks c CROSS JOIN LATERAL unnest(c.buckets, c.counts) AS u(bucket, count)
+        CROSS JOIN LATERAL (SELECT c.start + u.bucket / ${buckets} * ${fine} AS time) AS t
+        GROUP BY 1, 2, 3, 4
+      ) AS counted GROUP BY 1, 2, 3
+    ), written AS (
+      INSERT INTO metric_chunks (deployment_id, resolution, start, revision_id, source, measures, buckets, counts)
+      SELECT s.deployment_id, ${coarse}, to_timestamp(s.start), s.revision_id, 0, array_agg(s.measures ORDER BY s.i), l.buckets, l.counts
+      FROM samples s LEFT JOIN latencies l USING (deployment_id, revision_id, start)
+      GROUP BY 1, s.start, 4, l.buckets, l.counts
+      ON CONFLICT DO NOTHING
+    ), removed AS (
+      DELETE FROM metric_chunks c USING batch b WHERE c.deployment_id = b.id AND (b.gone OR ${tooOld})
+    ), size AS (
+      SELECT count(*) = ${BATCH_DEPLOYMENTS} AS more, (SELECT id FROM batch ORDER BY id DESC LIMIT 1) AS last FROM batch
+    )
+    UPDATE metric_rollups r
+    SET until = CASE WHEN size.more THEN r.until ELSE turn.target END,
+        target = CASE WHEN size.more THEN turn.target END,
+        walked_to = CASE WHEN size.more THEN size.last END
+    FROM turn, size WHERE r.resolution = ${coarse} RETURNING size.more`
+  return walk?.more ?? false
+}
