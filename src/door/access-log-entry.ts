@@ -29,16 +29,16 @@ export interface Entry {
   onEnd(): void
 }
 
-/** Name of a property of responses and sockets. */
-const ENTRY = Symbol('entry of the access log')
+type Watched = ServerResponse & { entry: Entry | null }
 
-type Exchange = (ServerResponse | Duplex) & { [ENTRY]?: Entry }
+/** A response or an upgraded socket. */
+export type Exchange = Watched | (Duplex & { entry?: Entry })
 
-/** The entry of a response or an upgraded socket. Undefined: there is no log. */
-export const entryOf = (exchange: Exchange): Entry | undefined => exchange[ENTRY]
+/** Undefined or null: there is no log. */
+export const entryOf = (exchange: Exchange): Entry | undefined | null => exchange.entry
 
-/** Of a request that is not upgraded. */
-export function watchResponse(request: IncomingMessage, response: ServerResponse): Entry {
+/** Of a request that is not upgraded. The response notes what it sends. */
+export function watchResponse(request: IncomingMessage, response: Watched): Entry {
   const entry = newEntry(response)
   const isHttp2 = request.httpVersionMajor > 1
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
@@ -47,16 +47,6 @@ export function watchResponse(request: IncomingMessage, response: ServerResponse
     before(request, 'push', ([chunk]) => {
       entry.bytesIn += (chunk as Buffer | null)?.length ?? 0
     })
-  const count = ([chunk]: unknown[]) => {
-    if (typeof chunk === 'string' || chunk instanceof Uint8Array) entry.bytesOut += Buffer.byteLength(chunk)
-  }
-  before(response, 'writeHead', () => {
-    entry.firstByteAt ??= performance.now()
-  })
-  before(response, 'write', count)
-  // over HTTP/2, `end` calls `write`
-  if (!isHttp2) before(response, 'end', count)
-  before(response, 'destroy', () => endBy(entry, 'agent'))
   const { socket } = request
   const onTimeout = () => endBy(entry, 'idle')
   // streams of HTTP/2 share it
@@ -115,7 +105,7 @@ function newEntry(exchange: Exchange): Entry {
     isClosedProperly: () => false,
     onEnd: () => undefined,
   }
-  exchange[ENTRY] = entry
+  exchange.entry = entry
   return entry
 }
 
@@ -124,7 +114,7 @@ function endBy(entry: Entry, who: Entry['endedBy']): void {
 }
 
 /** Whether the whole answer was sent. */
-function isComplete(response: ServerResponse | (ServerResponse & Pick<Http2ServerResponse, 'stream'>)): boolean {
+function isComplete(response: Watched | (Watched & Pick<Http2ServerResponse, 'stream'>)): boolean {
   // HTTP/2: it says that it has finished when its stream was reset, too
   return 'stream' in response ? response.writableEnded && response.stream.rstCode === 0 : response.writableFinished
 }

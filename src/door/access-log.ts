@@ -1,8 +1,9 @@
 /** The access log: one JSON line for each request that the door answers, when its answer ends (docs/operations.md#access-log). */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type Entry, watchResponse, watchSocket } from './access-log-entry.ts'
 import { LogFile } from './log-file.ts'
+import type { DoorResponse } from './response.ts'
 import { traceIdOf } from './trace.ts'
 
 /** In characters. They keep a line below the size of a write to a pipe that is never split (log-file.ts). */
@@ -35,7 +36,7 @@ export class AccessLog {
   }
 
   /** Comes first: later the door changes the request. `client`: the address. */
-  begin(request: IncomingMessage, response: ServerResponse, client: string): void {
+  begin(request: IncomingMessage, response: DoorResponse, client: string): void {
     this.#writeAtEnd(watchResponse(request, response), request, client)
   }
 

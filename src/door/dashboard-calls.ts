@@ -3,9 +3,9 @@
  * page may, so agents keep the cross-origin rules that they have (decision 40).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { DoorResponse } from './response.ts'
+import { LINK_HEADER } from './signed-links.ts'
 
-/** The token; empty for a public deployment. The agent does not get it. */
-export const LINK_HEADER = 'x-pilothouse-link'
 /** Browsers ask again after this time. */
 const MAX_AGE_SECONDS = 600
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
@@ -35,20 +35,18 @@ export function answerPreflight(
 }
 
 /** Lets the dashboard read the answer to such a call. The agent gets the request as from a program, without headers of the page. */
-export function allowReading(request: IncomingMessage, response: ServerResponse, dashboard: string | null): void {
+export function allowReading(request: IncomingMessage, response: DoorResponse, dashboard: string | null): void {
   const { headers } = request
   const { origin } = headers
   if (headers[LINK_HEADER] === undefined || !isDashboard(origin, dashboard)) return
   for (const name in headers)
     if (name === 'origin' || name === 'referer' || name.startsWith('sec-fetch-')) delete headers[name]
-  const writeHead = response.writeHead.bind(response) as (...args: unknown[]) => ServerResponse
-  // the last moment: the agent may have sent its own headers of that kind
-  response.writeHead = (...args: unknown[]) => {
+  // the agent may send its own headers of that kind
+  response.beforeHeaders = () => {
     for (const name of response.getHeaderNames()) if (name.startsWith('access-control-')) response.removeHeader(name)
     response.setHeader('access-control-allow-origin', origin)
     response.setHeader('access-control-expose-headers', '*')
     response.appendHeader('vary', 'Origin')
-    return writeHead(...args)
   }
 }
 

@@ -11,30 +11,6 @@ const FLUSH_MS = 5000
 /** close frame with code 1001, "going away" (RFC 6455, 7.4.1) */
 const GOING_AWAY = Buffer.from([0x88, 0x02, 0x03, 0xe9])
 
-/** Completes the body when the proxy destroys the response and `isEnding`, unless a content-length promises more. */
-export function endBodyProperly(response: ServerResponse, isEnding: () => boolean): void {
-  // only for bodies of unknown length: V8 keeps responses with a `destroy` of their own longer than others
-  response.once('pipe', () => {
-    if (response.hasHeader('content-length')) return
-    const destroy = response.destroy.bind(response)
-    response.destroy = (error) => {
-      if (!isEnding() || !response.headersSent) return destroy(error)
-      if (!response.writableEnded) {
-        noteEnd(response)
-        response.end()
-        setTimeout(destroy, FLUSH_MS).unref()
-      }
-      return response
-    }
-  })
-}
-
-/** For the access log: the client does not see that the answer was cut. */
-function noteEnd(response: ServerResponse): void {
-  const entry = entryOf(response)
-  if (entry) entry.endedBy = 'agent'
-}
-
 /** Closes the response with the client's connection: Node does so only for the first of pipelined requests. */
 export function closeWithSocket(response: ServerResponse, socket: Duplex): void {
   const close = () => {

@@ -2,7 +2,7 @@
  * Decides who may call a deployment, from the copy that a server sent (docs/deployments.md#access). Removes the control plane's
  * credentials from requests, and gives the agent a token that names the caller.
  */
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { createPublicKey, hash, type KeyObject } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { AccessCopy, CallerKey, GuardedDeployment, GuardSettings } from '../domain/values/access-copy.ts'
@@ -10,8 +10,7 @@ import { isAgentHost } from '../domain/values/agent-host.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { clientAddress, matcher } from '../platform/http/client-address.ts'
 import type { Caller, CallerTokens } from './caller-tokens.ts'
-import { LINK_HEADER } from './dashboard-calls.ts'
-import { claimsOf, cookieOf, type Link, type LinkClaims, linkOf } from './signed-links.ts'
+import { claimsOf, cookieOf, LINK_HEADER, type Link, type LinkClaims, linkOf } from './signed-links.ts'
 
 /** What happens to a request. */
 export type Verdict = (
@@ -241,7 +240,7 @@ export class Guard {
     const own = headers['x-api-key']
     const bearer = bearerOf(headers)
     const [byHeader, byBearer] = [own, bearer].map((text) =>
-      typeof text === 'string' ? this.#keys.get(createHash('sha256').update(text).digest('hex')) : undefined,
+      typeof text === 'string' ? this.#keys.get(hash('sha256', text)) : undefined,
     )
     // also when it is not valid any more
     if (byHeader || (typeof own === 'string' && own.startsWith(KEY_PREFIX))) delete headers['x-api-key']
@@ -283,8 +282,8 @@ export class Guard {
   }
 
   async #jwtCredential(token: string): Promise<Credential | null> {
-    const hash = createHash('sha256').update(token).digest('hex')
-    const known = this.#verified.get(hash)
+    const digest = hash('sha256', token)
+    const known = this.#verified.get(digest)
     if (known && known.at + VERIFIED_MS > Date.now() && known.credential.expires! > Date.now()) return known.credential
     try {
       const { issuer, audience } = this.#settings!.jwt!
@@ -301,7 +300,7 @@ export class Guard {
         expires: Number(exp) * 1000,
       }
       if (this.#verified.size >= MAX_VERIFIED) this.#verified.clear()
-      this.#verified.set(hash, { credential, at: Date.now() })
+      this.#verified.set(digest, { credential, at: Date.now() })
       return credential
     } catch {
       return null

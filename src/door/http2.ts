@@ -5,6 +5,7 @@
 import type http from 'node:http'
 import http2 from 'node:http2'
 import type { Duplex } from 'node:stream'
+import { type DoorResponse, Http2Response } from './response.ts'
 
 const { NGHTTP2_NO_ERROR } = http2.constants
 /** A client gets a new connection for more. */
@@ -16,7 +17,7 @@ const GRACE_MS = 2000
 /** in the first GOAWAY of a graceful shutdown (RFC 9113, 6.8) */
 const ANY_STREAM = 2 ** 31 - 1
 
-type Serve = (request: http.IncomingMessage, response: http.ServerResponse) => void
+type Serve = (request: http.IncomingMessage, response: DoorResponse) => void
 
 /** The HTTP/2 connections of one port. */
 export class Http2 {
@@ -27,7 +28,8 @@ export class Http2 {
   #accepted: Duplex | null = null
 
   constructor(serve: Serve) {
-    this.#server = http2.createServer({ settings: { maxConcurrentStreams: MAX_STREAMS } })
+    const settings = { maxConcurrentStreams: MAX_STREAMS }
+    this.#server = http2.createServer({ settings, Http2ServerResponse: Http2Response as never })
     this.#server.on('session', (session) => this.#track(session))
     // the streams of the connection end, and their requests with them
     this.#server.on('sessionError', () => undefined)
@@ -78,7 +80,7 @@ function likeHttp1(
   request: http2.Http2ServerRequest,
   response: http2.Http2ServerResponse,
   socket: Duplex,
-): [http.IncomingMessage, http.ServerResponse] {
+): [http.IncomingMessage, DoorResponse] {
   const { headers, stream } = request
   const { ':authority': authority, host } = headers
   // an empty host is refused: the request names two
@@ -95,9 +97,5 @@ function likeHttp1(
     connection: { value: socket },
     destroy: { value: () => stream.close(NGHTTP2_NO_ERROR) },
   })
-  Object.defineProperty(response, 'destroyed', { get: () => stream.destroyed })
-  const destroy = response.destroy.bind(response)
-  // resets the stream with an error code: a truncated answer must not look complete
-  response.destroy = (error) => destroy(error ?? new Error('The answer is incomplete.'))
-  return [request, response] as unknown as [http.IncomingMessage, http.ServerResponse]
+  return [request, response] as unknown as [http.IncomingMessage, DoorResponse]
 }

@@ -8,7 +8,7 @@ import { backoff, sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { upgradableMessages } from '../platform/http/upgradable.ts'
 import type { AccessLog } from './access-log.ts'
-import { entryOf } from './access-log-entry.ts'
+import { type Exchange, entryOf } from './access-log-entry.ts'
 import { answer, answerRefusal, refuse } from './answers.ts'
 import type { CertificateStore } from './certificate-store.ts'
 import { acceptConnections } from './connections.ts'
@@ -19,6 +19,7 @@ import { isByPath, noteRemovedPrefix } from './headers.ts'
 import { Http2 } from './http2.ts'
 import { OpenResponses } from './open-responses.ts'
 import { type AppProxy, NOTHING_SERVES } from './proxy.ts'
+import { type DoorResponse, Http1Response } from './response.ts'
 import { hostOf, splitPath } from './route.ts'
 
 /** After its start, a door waits this long for the keeper of a name that it does not know. */
@@ -186,10 +187,13 @@ export class Listener {
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: HEADER_CHECK_MS,
       IncomingMessage: upgradableMessages(() => true),
+      ServerResponse: Http1Response,
     }
-    const server = http.createServer(options, (request, response) => this.#receive(request, response))
+    const receive = (request: http.IncomingMessage, response: http.ServerResponse) =>
+      this.#receive(request, response as DoorResponse)
+    const server = http.createServer(options, receive)
     // the proxy sends 100 Continue when it forwards the request
-    server.on('checkContinue', (request, response) => this.#receive(request, response))
+    server.on('checkContinue', receive)
     const certificates = this.#certificates
     acceptConnections(server, { http2: this.#http2, certificates, usesTls: () => this.#usesTls })
     // accept fails while no file descriptor is free; `listen()` gets its own errors, too
@@ -205,7 +209,7 @@ export class Listener {
     this.#servers.push(server)
   }
 
-  #receive(request: http.IncomingMessage, response: http.ServerResponse): void {
+  #receive(request: http.IncomingMessage, response: DoorResponse): void {
     // several parts of the door wait for its end
     response.setMaxListeners(MAX_RESPONSE_LISTENERS)
     if (!response.socket) closeWithSocket(response, request.socket)
@@ -215,7 +219,7 @@ export class Listener {
     this.#serve(request, response)
   }
 
-  #serve(request: http.IncomingMessage, response: http.ServerResponse): void {
+  #serve(request: http.IncomingMessage, response: DoorResponse): void {
     const { dashboard } = this.#guard
     if (answerPreflight(request, response, dashboard)) return
     allowReading(request, response, dashboard)
@@ -229,7 +233,7 @@ export class Listener {
   }
 
   /** Asks the guard, then forwards the request. `tenant`: null when no keeper has the address. */
-  #admit(request: http.IncomingMessage, tenant: Tenant | null, response: http.ServerResponse): void {
+  #admit(request: http.IncomingMessage, tenant: Tenant | null, response: DoorResponse): void {
     const asked = this.#asked(request, tenant)
     withVerdict(this.#guard.check(request, asked), (verdict) => {
       if (this.#accessLog.isOn) noteDecision(response, { asked, tenant, verdict })
@@ -325,7 +329,7 @@ interface Decision {
 }
 
 /** For the access log. */
-function noteDecision(exchange: http.ServerResponse | Duplex, { asked, tenant, verdict }: Decision): void {
+function noteDecision(exchange: Exchange, { asked, tenant, verdict }: Decision): void {
   const deployment = asked?.deployment ?? null
   const name = tenant?.place.name ?? null
   Object.assign(entryOf(exchange) ?? {}, { deployment, name, verdict })

@@ -10,10 +10,10 @@ import { createProxyServer } from 'httpxy'
 import type { Upstream } from '../dataplane/process/door/messages.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
-import { entryOf } from './access-log-entry.ts'
+import { type Exchange, entryOf } from './access-log-entry.ts'
 import { answer, refuse } from './answers.ts'
 import { RequestBounds } from './bounds.ts'
-import { endBodyProperly, endWebSocketProperly } from './endings.ts'
+import { endWebSocketProperly } from './endings.ts'
 import { RequestFigures } from './figures.ts'
 import {
   expectsContinue,
@@ -24,6 +24,7 @@ import {
 } from './headers.ts'
 import { forwardEarlyHints, forwardTrailers } from './hints-and-trailers.ts'
 import { OpenResponses } from './open-responses.ts'
+import type { DoorResponse } from './response.ts'
 import type { Sleep } from './sleep.ts'
 import { addTraceIds } from './trace.ts'
 import { Turns } from './turns.ts'
@@ -51,7 +52,7 @@ class Target {
   /** for requests without a body: they can be sent again when an idle connection turns out to be closed */
   readonly agent = new http.Agent({ keepAlive: true, timeout: IDLE_CONNECTION_MS })
   /** the agent is being ended */
-  ending = false
+  isEnding = false
   #count = 0
   readonly #waiting = new Set<() => void>()
 
@@ -152,7 +153,8 @@ export class AppProxy {
       if (response && 'writeHead' in response) {
         if (response.writableEnded) return
         // the agent closed the idle connection while the request was sent on it
-        if (request && this.#sent.get(request)?.reusedSocket) return this.#forward(request, response, false)
+        if (request && this.#sent.get(request)?.reusedSocket)
+          return this.#forward(request, response as DoorResponse, false)
         return answer(response, 502, NO_ANSWER)
       }
       const socket = response as Duplex | undefined
@@ -202,7 +204,7 @@ export class AppProxy {
   markEnding(ids: string[]): void {
     for (const id of ids) {
       const target = this.#targets.get(id)
-      if (target) target.ending = true
+      if (target) target.isEnding = true
     }
   }
 
@@ -219,20 +221,20 @@ export class AppProxy {
   }
 
   /** Calls `forward` with the target when the request may begin; immediately if nothing is in its way. */
-  #route(exchange: http.ServerResponse | Duplex, forward: (target: Target | null) => void): void {
-    const turn = this.#turns.take()
-    if (turn || this.#paused || this.#asleep) void this.#wait(turn).then(() => this.#begin(exchange, forward))
-    else this.#begin(exchange, forward)
+  #route(exchange: Exchange, forward: (target: Target | null) => void): void {
+    this.#turns.take(() => {
+      if (this.#paused || this.#asleep) void this.#wait().then(() => this.#begin(exchange, forward))
+      else this.#begin(exchange, forward)
+    })
   }
 
-  async #wait(turn: Promise<void> | null): Promise<void> {
-    await turn
+  async #wait(): Promise<void> {
     await this.#paused
     await this.#asleep?.serves()
   }
 
   /** Chooses the target and counts the exchange synchronously, so no switch can happen between. */
-  #begin(exchange: http.ServerResponse | Duplex, forward: (target: Target | null) => void): void {
+  #begin(exchange: Exchange, forward: (target: Target | null) => void): void {
     const target = this.#target
     if (target && !exchange.destroyed) target.track(exchange)
     if (target) this.#onRequest()
@@ -242,7 +244,7 @@ export class AppProxy {
   }
 
   /** Forwards a request of a client. */
-  serve(request: http.IncomingMessage, response: http.ServerResponse): void {
+  serve(request: http.IncomingMessage, response: DoorResponse): void {
     this.figures.count(request, response)
     const refusal = this.bounds.admit(request, response)
     if (refusal) return void this.bounds.answerRefused(request, response, refusal)
@@ -271,17 +273,17 @@ export class AppProxy {
     this.#route(socket, (target) => {
       if (socket.destroyed) return
       if (!target) return refuse(socket, 503)
-      this.#isEnding.set(socket, () => target.ending)
+      this.#isEnding.set(socket, () => target.isEnding)
       void this.#proxy.ws(request, socket as Socket, { target: placeOf(target), agent: false }, head)
     })
   }
 
-  #forward(request: http.IncomingMessage, response: http.ServerResponse, reuse = canBeRepeated(request)): void {
+  #forward(request: http.IncomingMessage, response: DoorResponse, reuse = canBeRepeated(request)): void {
     this.#route(response, (target) => {
       // it may have got an answer when the address was closed
       if (response.destroyed || response.writableEnded) return
       if (!target) return answer(response, 503, this.#asleep ? NOT_AWAKE : NOTHING_SERVES)
-      endBodyProperly(response, () => target.ending)
+      response.agent = target
       const buffer = hasBody(request)
         ? this.bounds.limitedBody(request, response, () => this.#sent.get(request)?.destroy())
         : NO_BODY

@@ -1,8 +1,9 @@
 /** Signed links, by which browsers call a deployment: a token in the URL, then in a cookie (docs/deployments.md#access). */
 import { type KeyObject, verify } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { LINK_HEADER } from './dashboard-calls.ts'
 
+/** The token in a call of the dashboard; empty for a public deployment. The agent does not get it. */
+export const LINK_HEADER = 'x-pilothouse-link'
 /** query parameter, and end of the cookie's name */
 const LINK = 'pilothouse_link'
 

@@ -5,20 +5,19 @@ const PER_TURN = 2
 
 export class Turns {
   #left = PER_TURN
-  readonly #waiting: (() => void)[] = []
+  #waiting: (() => void)[] = []
   #isScheduled = false
 
-  /** Null: the request may begin now. */
-  take(): Promise<void> | null {
+  /** Calls `begin` immediately, or in a later turn after those that wait. */
+  take(begin: () => void): void {
     if (!this.#isScheduled) {
       this.#isScheduled = true
       setImmediate(() => this.#turn())
     }
     if (this.#left > 0) {
       this.#left--
-      return null
-    }
-    return new Promise((resolve) => this.#waiting.push(resolve))
+      begin()
+    } else this.#waiting.push(begin)
   }
 
   #turn(): void {

@@ -23,6 +23,7 @@ export function matcher(entries: readonly string[]): (address: string | undefine
     const own = ipaddr.process(entry)
     return [own, own.toByteArray().length * 8] as [ipaddr.IPv4 | ipaddr.IPv6, number]
   })
+  if (ranges.length === 0) return () => false
   return (address) => {
     if (!address || !ipaddr.isValid(address)) return false
     const parsed = ipaddr.process(address)

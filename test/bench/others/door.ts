@@ -51,11 +51,8 @@ export async function doorThroughput(): Promise<void> {
   const flood = new Generator(folder.path)
   let door: Awaited<ReturnType<typeof openDoor>> | null = null
   try {
-    const agentPort = await freePort()
-    const agent = spawn(process.execPath, ['-e', AGENT, String(agentPort)], { stdio: ['ignore', 'pipe', 'inherit'] })
-    children.push(agent)
-    await new Promise((resolve) => agent.stdout!.once('data', resolve))
-    door = await openDoor(folder.path, agentPort)
+    const agentPort = await startAgent(children)
+    door = await openDoor(folder.path, { agentPort, floodedPort: await startAgent(children) })
     const behindDoor = { name: 'behind the door', port: door.port, path: '/', pid: door.pid, figures: [] }
     const contenders: Contender[] = [
       { name: 'the agent alone', port: agentPort, path: '/', pid: null, figures: [] },
@@ -94,6 +91,15 @@ export async function doorThroughput(): Promise<void> {
   }
 }
 
+/** Returns the agent's port. */
+async function startAgent(children: ChildProcess[]): Promise<number> {
+  const port = await freePort()
+  const agent = spawn(process.execPath, ['-e', AGENT, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  children.push(agent)
+  await new Promise((resolve) => agent.stdout!.once('data', resolve))
+  return port
+}
+
 /** A first round only warms up. */
 async function measure(generator: Generator, contender: Contender, round: number): Promise<void> {
   const { name, pid, figures } = contender
@@ -121,13 +127,12 @@ async function measureFlood(generator: Generator, flood: Generator, port: number
 }
 
 /** A door with one open address, and two on a port for names whose callers need a key. Controlled as by a server and keepers. */
-async function openDoor(root: string, agentPort: number) {
+async function openDoor(root: string, { agentPort, floodedPort }: { agentPort: number; floodedPort: number }) {
   const folder = path.join(root, 'door')
   mkdirSync(folder)
   const file = path.join(root, 'door.mjs')
   writeFileSync(file, bundleProgram(PROGRAM_ENTRIES.door).text)
   startDoor({ node: process.execPath, file, folder, account: null })
-  const upstream = { id: 'agent', host: '127.0.0.1', port: agentPort }
   const host = '127.0.0.1'
   const connections: DoorConnection[] = []
   const keep = async (deployment: string, address: Place, bounds?: Bounds): Promise<DoorConnection> => {
@@ -140,6 +145,7 @@ async function openDoor(root: string, agentPort: number) {
     for (; !connection; connection = await connect()) await delay(50)
     connections.push(connection)
     await connection.request({ do: 'hello', deployment })
+    const upstream = { id: 'agent', host, port: deployment === FLOODED ? floodedPort : agentPort }
     const state = { address, upstream, held: false, ending: [], ...(bounds && { bounds }) }
     await connection.request({ do: 'apply', state })
     while (!isOpen) await delay(20)
