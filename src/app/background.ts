@@ -16,6 +16,7 @@ import { LOGIN_CHANNEL } from '../domain/logins/login.ts'
 import type { ControlPlane } from '../domain/protocol/protocol.ts'
 import { GITPROVIDER_CHANNEL } from '../domain/sources/webhooks/receive.ts'
 import { type Core, OAUTH_CHANNEL, type ReadCore, WORK_CHANNEL } from '../domain/transaction/context.ts'
+import { createDeliveries } from '../domain/webhooks/deliver.ts'
 import { installationId } from '../domain/workspaces.ts'
 import { type Job, startJobs } from '../platform/async/jobs.ts'
 import { createNotifier } from '../platform/async/notifier.ts'
@@ -49,6 +50,9 @@ const ACCESS_LOG_SECONDS = 2
 
 /** interval in which the door gets the certificate of its port */
 const CERTIFICATE_SECONDS = 5
+
+/** interval in which webhook endpoints get new events */
+const WEBHOOK_SECONDS = 1
 
 /** time to release leases before agents are stopped */
 const RELEASE_MS = 2000
@@ -126,9 +130,14 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     await Promise.all([listening.close(), gitProviderJobs.stop(), changeJobs.stop()])
     throw error
   }
+  const deliveries = createDeliveries(own)
   const jobs = startJobs(
     log,
-    [...jobsOf(own, config.SWEEP_SECONDS), ...(doors ? [newsForDoors(() => doors.tell())] : [])],
+    [
+      ...jobsOf(own, config.SWEEP_SECONDS),
+      { name: 'webhooks', intervalSeconds: WEBHOOK_SECONDS, round: deliveries.round },
+      ...(doors ? [newsForDoors(() => doors.tell())] : []),
+    ],
     isOutage,
   )
   return {
@@ -137,7 +146,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       // listeners that wait here for work get an empty response immediately
       notifier.close()
       await Promise.all([
-        jobs.stop(),
+        jobs.stop().then(deliveries.stop),
         changeJobs.stop(),
         worker?.stop(ending),
         gitProviderJobs.stop(),

@@ -4,6 +4,7 @@ import { createGitProvider } from '../adapters/git-provider/create-git-provider.
 import { createLazyLogin, createOAuthClient } from '../adapters/oauth/create.ts'
 import { createRegistry } from '../adapters/registry/registry.ts'
 import { createStorage } from '../adapters/storage/create-storage.ts'
+import { createWebhookSender } from '../adapters/webhooks/create.ts'
 import { supervisorLives } from '../dataplane/process/processes/supervisor-locks.ts'
 import { createWorkspaceQueue, createWriteQueue } from '../domain/concurrency/write-queue.ts'
 import type { Core, DomainSettings } from '../domain/transaction/context.ts'
@@ -94,6 +95,7 @@ export async function createCore(config: Config, log: Logger, options: CoreOptio
       publicUrl,
       gitProvider,
       oauth: createOAuthClient({ allow: config.OUTBOUND_ALLOW }),
+      webhooks: createWebhookSender({ allow: config.OUTBOUND_ALLOW }),
       login: createLazyLogin(config),
       inFlight: createInFlight(),
       tarballs,

@@ -12,6 +12,7 @@ import { requireRole } from './transaction/access.ts'
 import type { ReadContext, RequestContext } from './transaction/context.ts'
 import type { Selection } from './transaction/once.ts'
 import { type Resource, resource } from './transaction/resource.ts'
+import { endpoints } from './webhooks/endpoint.ts'
 import { workspaces } from './workspaces.ts'
 
 export type NodeType =
@@ -28,9 +29,10 @@ export type NodeType =
   | 'OAuthProvider'
   | 'OAuthToken'
   | 'AgentLink'
+  | 'WebhookEndpoint'
 
 /**
- * Unknown, foreign and malformed ids are left out. Callers see their own keys, admins all; listeners need a plan that has them. One statement.
+ * Unknown, foreign and malformed ids are left out. Callers see their own keys, admins all, and webhook endpoints; listeners need a plan that has them. One statement.
  * Role: viewer.
  */
 export async function identifyNodes(ctx: ReadContext, ids: readonly string[]): Promise<Map<string, NodeType>> {
@@ -65,7 +67,9 @@ export async function identifyNodes(ctx: ReadContext, ids: readonly string[]): P
     UNION ALL SELECT 'OAuthToken', t.id FROM oauth_tokens t JOIN requested USING (id), own
       WHERE t.workspace_id = own.id AND t.subject = ${ctx.actor.subject}
     UNION ALL SELECT 'AgentLink', c.id FROM agent_connections c JOIN requested USING (id) JOIN oauth_tokens t ON t.id = c.token_id, own
-      WHERE c.workspace_id = own.id AND t.subject = ${ctx.actor.subject}`
+      WHERE c.workspace_id = own.id AND t.subject = ${ctx.actor.subject}
+    UNION ALL SELECT 'WebhookEndpoint', w.id FROM webhook_endpoints w JOIN requested USING (id), own
+      WHERE w.workspace_id = own.id AND ${ctx.actor.role === 'admin'}::boolean`
   return new Map(rows.map((row) => [row.id, row.type]))
 }
 
@@ -97,8 +101,9 @@ const RESOURCES: Record<NodeType, Pick<Resource<Row>, 'byIds'>> = {
   OAuthProvider: providers,
   OAuthToken: tokens,
   AgentLink: connections,
+  WebhookEndpoint: endpoints,
 }
 
-/** `identifyNodes` has checked the role. `selection`: Prisma's select or include; ignored for API keys and sessions. */
+/** `identifyNodes` has checked the role. `selection`: Prisma's select or include; ignored for API keys, sessions and webhook endpoints. */
 export const readNodes = (ctx: RequestContext, type: NodeType, ids: readonly string[], selection: Selection) =>
   RESOURCES[type].byIds(ctx, ids, selection)

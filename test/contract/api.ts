@@ -77,6 +77,8 @@ const CONNECTION = `id agentId oauth_token_id: token { id } provider_id: provide
   scopes expiresAt createdBy createdAt`
 const API_KEY = `id name owner role secretsRead listenerId agentId prefix organizationWide createdBy createdAt
   lastUsedAt expiresAt revokedAt`
+const ENDPOINT = 'id name url form eventTypes enabled silentSince createdBy createdAt updatedAt version'
+const DELIVERY = `id eventType sequence deploymentId state tries answer error createdAt triedAt deliveredAt deadAt`
 const WORKSPACE = 'id organization_id: organization { id } name createdAt'
 
 const LOGIN = 'id name address status role createdAt expiresAt'
@@ -164,6 +166,15 @@ const VERBS = {
   updateApiKey: { shows: `apiKey { ${API_KEY} }` },
   revokeApiKey: { shows: 'apiKey { id revokedAt }' },
   listApiKeys: { field: 'apiKeys', shows: `nodes { ${API_KEY} }`, args: { limit: 'first' } },
+  createWebhookEndpoint: { shows: `webhookEndpoint { ${ENDPOINT} }`, read: ({ webhook_endpoint }) => webhook_endpoint },
+  updateWebhookEndpoint: { shows: `webhookEndpoint { ${ENDPOINT} }` },
+  deleteWebhookEndpoint: { shows: 'webhookEndpointId' },
+  rotateWebhookEndpointSecret: { shows: 'webhookEndpoint { id }' },
+  testWebhookEndpoint: { shows: 'delivered answer error' },
+  replayEndpointDeliveries: { shows: 'replayed', read: ({ replayed }) => replayed },
+  getWebhookEndpoint: { field: 'webhookEndpoint', shows: ENDPOINT, args: { webhook_endpoint_id: 'id' } },
+  listWebhookEndpoints: { field: 'webhookEndpoints', shows: `nodes { ${ENDPOINT} }`, args: { limit: 'first' } },
+  listEndpointDeliveries: { field: 'endpointDeliveries', shows: `nodes { ${DELIVERY} }`, args: { limit: 'first' } },
   revokeSession: { shows: 'session { id endedAt }' },
   createWorkspace: { shows: `workspace { ${WORKSPACE} }` },
   listWorkspaces: { field: 'workspaces', shows: `nodes { ${WORKSPACE} }`, args: { limit: 'first' } },

@@ -39,6 +39,15 @@ const KINDS: Record<string, Kind> = {
     make: async () => (await storedProvider(app)).providerId,
     edit: (n) => ({ name: `n${n}` }),
   },
+  WebhookEndpoint: {
+    id: 'webhook_endpoint_id',
+    async make() {
+      const { workspaceId } = app.tenant
+      const data = { workspaceId, name: 'x', url: 'https://hooks.example', form: 'standard', secret: 'x', cursor: 0 }
+      return (await app.core.db.webhookEndpoint.create({ data: { ...data, enabled: false } })).id
+    },
+    edit: (n) => ({ name: `n${n}` }),
+  },
 }
 
 const versionOf = async (api: Api, id: string, kind = 'Deployment') =>

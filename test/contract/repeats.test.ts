@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { acceptsKey } from '../../src/api/rest/framework/idempotency.ts'
 import { operations } from '../../src/api/rest/operations.ts'
+import { sealSecret } from '../../src/domain/webhooks/endpoint.ts'
 import { LOCAL } from '../oauth/support.ts'
 import { putStatus, useRestApp } from '../rest/support.ts'
 import { begunLogin } from '../sessions/login-steps.ts'
@@ -60,6 +61,24 @@ async function storedKey(): Promise<string> {
   return (await app.core.db.apiKey.create({ data })).id
 }
 const ofListener = async () => ({ listener_id: (await listener(app)).id })
+async function ofEndpoint() {
+  const { workspaceId } = app.tenant
+  const endpoint = randomUUID()
+  const secret = sealSecret(app.core.keyring, endpoint, 'whsec_c2VjcmV0')
+  const data = {
+    id: endpoint,
+    workspaceId,
+    name: id(),
+    url: 'https://hooks.example',
+    form: 'standard',
+    secret,
+    cursor: 0,
+  }
+  await app.core.db.webhookEndpoint.create({ data: { ...data, enabled: false } })
+  const delivery = { endpointId: endpoint, workspaceId, sequence: 1, type: 'x', orderingKey: 'x', deadAt: new Date() }
+  await app.core.db.endpointDelivery.create({ data: delivery })
+  return { webhook_endpoint_id: endpoint }
+}
 const ofLogin = async () => ({ login_id: (await begunLogin(app)).id })
 const ofProvider = async () => ({ provider_id: (await storedProvider(app)).providerId })
 const mine = async () => storedToken(app, { provider: await storedProvider(app), content: { accessToken: CANARY } })
@@ -115,6 +134,11 @@ const WRITES: Partial<Record<VerbName, () => Promise<object>>> = {
   createApiKey: async () => ({ name: id(), role: 'viewer' }),
   updateApiKey: async () => ({ api_key_id: await storedKey(), owner: id() }),
   revokeApiKey: async () => ({ api_key_id: await storedKey() }),
+  createWebhookEndpoint: async () => ({ name: id(), url: 'https://hooks.example' }),
+  updateWebhookEndpoint: async () => ({ ...(await ofEndpoint()), name: id() }),
+  rotateWebhookEndpointSecret: ofEndpoint,
+  replayEndpointDeliveries: ofEndpoint,
+  deleteWebhookEndpoint: ofEndpoint,
   approveLogin: ofLogin,
   refuseLogin: ofLogin,
   async revokeSession() {
@@ -133,18 +157,19 @@ const callerOf = (verb: VerbName) => {
   return /^(update|delete)OAuthToken$|Connection$/.test(verb) ? app.keys.deployer : undefined
 }
 
-/** The text of a new API key in REST: a repeat answers null. */
-const SHOWN_ONCE = /"key":"cpk_[^"]*"/
+/** The text of a new API key or secret in REST: a repeat answers null. */
+const SHOWN_ONCE = /(?<="(key|secret)":)"(cpk|whsec)_[^"]*"/
 
 /** Writes whose result is unique per call, and a read by POST. */
 const ANEW = [
   ...['createUploadUrl', 'createUploadUrlUnversioned', 'createPushToken', 'startInstallation', 'authenticate'],
-  ...['issueAccessToken', 'revealSecret', 'lookUpLogin', 'createDeploymentLink'],
+  ...['issueAccessToken', 'revealSecret', 'lookUpLogin', 'createDeploymentLink', 'testWebhookEndpoint'],
 ]
 const ANEW_MUTATIONS = [
   ...['createUploadUrl', 'createPushToken', 'startGitIntegration', 'authenticate', 'issueAccessToken'],
   'revealSecret',
   'createDeploymentLink',
+  'testWebhookEndpoint',
 ]
 
 test('every write is listed', () => {
@@ -178,7 +203,7 @@ overBoth(app, (api) => {
         ...{ key: callerOf(verb), tenant: app.tenant.workspaceId, headers },
       })
       expect(ok, answer.text).toBe(true)
-      const text = answer.text.replace(SHOWN_ONCE, '"key":null')
+      const text = answer.text.replace(SHOWN_ONCE, 'null')
       const said = [answer.status, text, answer.headers.get('etag'), answer.headers.get('x-revision-id')]
       return { said, replayed: answer.headers.get('idempotency-replayed') }
     }
@@ -194,6 +219,6 @@ overBoth(app, (api) => {
 test('no stored outcome contains a secret', async () => {
   const stored = JSON.stringify(await app.core.db.idempotencyEntry.findMany())
   expect(stored.length).toBeGreaterThan(10_000)
-  for (const secret of [CANARY, 'ciphertext', 'wrappedKey', 'clientSecret', '"sealed"', '"hash"'])
+  for (const secret of [CANARY, 'ciphertext', 'wrappedKey', 'clientSecret', '"sealed"', '"hash"', 'whsec_'])
     expect(stored).not.toContain(secret)
 })

@@ -40,6 +40,7 @@ export const NODES = [
   'OAuthProvider',
   'OAuthToken',
   'AgentLink',
+  'WebhookEndpoint',
 ] as const
 
 export function victimsOf(ids: Ids): Victims {
@@ -47,6 +48,7 @@ export function victimsOf(ids: Ids): Victims {
     byName: {
       ...Object.fromEntries(Object.entries(TYPE_OF).map(([name, type]) => [name, ids[type]])),
       deploymentIds: [ids.Deployment],
+      deliveryIds: [ids.EndpointDelivery],
       tagValueIds: [ids.Tag],
       ids: [...NODES, 'Workspace' as const, 'Organization' as const].map((type) => ids[type]),
     },
@@ -86,6 +88,7 @@ const PLAIN: Record<string, unknown> = {
   clientId: 'walk',
   scopes: ['read'],
   userId: 'walk',
+  url: 'https://walk.invalid/hook',
 }
 
 /** Mutations whose `providerId` is a new name. */

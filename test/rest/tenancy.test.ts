@@ -89,6 +89,7 @@ beforeAll(async () => {
     token_url: 'https://theirs.example/token',
     mcp_server_url: 'http://theirs.example',
     tags: [{ key: 'team', value: 'stolen' }],
+    url: 'https://theirs.example',
     role: 'viewer',
     owner: 'theirs',
     entries: [{ type: 'build', message: 'stolen', time: '2026-01-01T00:00:00Z' }],
@@ -107,6 +108,7 @@ const snapshot = async () => {
     await db.oAuthProvider.findMany({ where: { providerId: VALUES.provider_id! }, omit: { updatedAt: true } }),
     await db.oAuthToken.findMany({ where, include: { connections: true } }),
     await db.oAuthAuthorization.findMany({ where }),
+    await db.webhookEndpoint.findMany({ where, include: { deliveries: true } }),
     await db.login.findMany(),
     await db.session.findMany({ where, omit: { lastUsedAt: true } }),
     await db.apiKey.findMany({ where, omit: { lastUsedAt: true } }),
@@ -182,6 +184,7 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
       const { organizationId, integrationId } = app[stranger]
       const made = [
         ...(await app.core.db.listener.findMany({ where })),
+        ...(await app.core.db.webhookEndpoint.findMany({ where })),
         ...(await app.core.db.oAuthProvider.findMany({ where: { organizationId } })),
         ...(await app.core.db.apiKey.findMany({ where: { organizationId, OR: [where, { workspaceId: null }] } })),
       ]

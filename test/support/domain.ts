@@ -9,6 +9,7 @@ import path from 'node:path'
 import { beforeAll } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/create.ts'
 import { createStorage } from '../../src/adapters/storage/create-storage.ts'
+import { createWebhookSender } from '../../src/adapters/webhooks/create.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { createWorkspaceQueue, createWriteQueue } from '../../src/domain/concurrency/write-queue.ts'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
@@ -73,6 +74,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     publicUrl: () => 'http://pilothouse.test',
     gitProvider: null,
     oauth: createOAuthClient({ allow: ['127.0.0.1'] }),
+    webhooks: createWebhookSender({ allow: ['127.0.0.1'] }),
     login: null,
     inFlight: createInFlight(),
     tarballs: await createStorage({

@@ -12,6 +12,7 @@ export type Ids = Record<(typeof TYPES)[number], string>
 const TYPES = [
   ...['Deployment', 'Revision', 'Listener', 'TracingProject', 'Tag', 'GitIntegration', 'ApiKey', 'Session'],
   ...['OAuthProvider', 'OAuthToken', 'AgentLink', 'Authorization', 'Login', 'Workspace', 'Organization', 'Agent'],
+  ...['WebhookEndpoint', 'EndpointDelivery'],
 ] as const
 
 /** The type of the resource that a parameter names. */
@@ -29,6 +30,7 @@ export const TYPE_OF: Record<string, keyof Ids> = {
   connectionId: 'AgentLink',
   authId: 'Authorization',
   loginId: 'Login',
+  webhookEndpointId: 'WebhookEndpoint',
   agentId: 'Agent',
   from: 'Revision',
   to: 'Revision',
@@ -48,6 +50,29 @@ function storedLogin({ app, tenant: { workspaceId } }: TestApp) {
   const decided = { approved: true, workspaceId, role: 'deployer', deciderKind: 'api_key', decidedBy: 'x' } as const
   const data = { name: 'x', address: '192.0.2.1', secretHash, codeHash, keySalt: 'salt', expiresAt, ...decided }
   return app.core.db.login.create({ data })
+}
+
+/** A webhook endpoint with a dead letter. */
+async function storedEndpoint({ app, tenant: { workspaceId } }: TestApp, mark: string) {
+  const data = {
+    workspaceId,
+    name: mark,
+    url: `https://${mark}.example.com`,
+    form: 'standard',
+    secret: mark,
+    cursor: 0,
+  }
+  const endpoint = await app.core.db.webhookEndpoint.create({ data: { ...data, enabled: false, eventTypes: ['*'] } })
+  const delivery = {
+    endpointId: endpoint.id,
+    workspaceId,
+    sequence: 1,
+    type: mark,
+    orderingKey: mark,
+    deadAt: new Date(),
+  }
+  const dead = await app.core.db.endpointDelivery.create({ data: delivery })
+  return { WebhookEndpoint: endpoint.id, EndpointDelivery: dead.id }
 }
 
 /**
@@ -91,5 +116,6 @@ export async function oneOfEach(
     Workspace: workspaceId,
     Organization: organizationId,
     Agent: agent,
+    ...(await storedEndpoint(app, mark)),
   }
 }

@@ -22,6 +22,7 @@ import { secrets } from './v2/secrets.ts'
 import { sessions } from './v2/sessions.ts'
 import { sources } from './v2/sources.ts'
 import { tags } from './v2/tags.ts'
+import { webhookEndpoints } from './v2/webhook-endpoints.ts'
 import { workspaces } from './v2/workspaces.ts'
 
 export const operations: readonly Operation[] = [
@@ -46,6 +47,7 @@ export const operations: readonly Operation[] = [
   ...connections,
   ...sessions,
   ...apiKeys,
+  ...webhookEndpoints,
   ...logins,
   ...workspaces,
   ...callers,

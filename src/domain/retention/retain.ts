@@ -22,6 +22,7 @@ const ROUND_MS = 20_000
 const IDEMPOTENCY_EVENT_BATCH_ROWS = 500
 const SESSION_EVENT_BATCH_ROWS = 500
 const LOGIN_BATCH_ROWS = 500
+const DELIVERY_BATCH_ROWS = 1000
 
 interface Due {
   oldLines: boolean
@@ -35,6 +36,7 @@ interface Due {
   oldOutcomes: boolean
   endedSessions: boolean
   endedLogins: boolean
+  oldDeliveries: boolean
 }
 
 /** Each call of the returned function is one round. A round without work is one statement. */
@@ -57,6 +59,7 @@ export function createRetention(core: ReadCore): (signal: AbortSignal) => Promis
       )
     if (due.endedSessions)
       await removeInBatches(SESSION_EVENT_BATCH_ROWS, hasTime, () => removeSessions(core.db, SESSION_EVENT_BATCH_ROWS))
+    if (due.oldDeliveries) await removeDeliveries(core, hasTime)
     if (due.endedLogins) await removeInBatches(LOGIN_BATCH_ROWS, hasTime, () => removeLogins(core.db, LOGIN_BATCH_ROWS))
   }
 }
@@ -68,7 +71,8 @@ async function findDue({ db, settings }: ReadCore): Promise<Due> {
            (SELECT max(id) FROM log_lines) AS "newestLine", ARRAY(${OLD_EVENTS(eventDays)}) AS "oldEvents",
            EXISTS (${OLD_STEPS(logDays)}) AS "oldSteps", EXISTS (${OLD_DETAILS(logDays)}) AS "oldDetails",
            EXISTS (${EXPIRED_ENTRIES}) AS "oldOutcomes",
-           EXISTS (${ENDED_SESSIONS}) AS "endedSessions", EXISTS (${ENDED_LOGINS}) AS "endedLogins"`
+           EXISTS (${ENDED_SESSIONS}) AS "endedSessions", EXISTS (${ENDED_LOGINS}) AS "endedLogins",
+           EXISTS (${OLD_DELIVERIES(eventDays)}) AS "oldDeliveries"`
   return due!
 }
 
@@ -95,6 +99,25 @@ async function removeEvents(core: ReadCore, workspaceId: string, hasTime: HasTim
         SELECT coalesce((SELECT min(sequence) - 1 FROM oldest WHERE occurred_at >= ${old}), (SELECT max(sequence) FROM oldest)) AS sequence
       )
       DELETE FROM events e USING until WHERE e.workspace_id = ${workspaceId}::uuid AND e.sequence <= until.sequence`,
+  )
+}
+
+/** Days that delivered and dead deliveries are kept. */
+const DELIVERED_DAYS = 7
+const DEAD_DAYS = 30
+
+/** Deliveries to webhook endpoints that ended long ago, and those without their event. */
+const OLD_DELIVERIES = (eventDays: number) => Prisma.sql`
+  SELECT d.id FROM endpoint_deliveries d WHERE d.created_at < ${daysAgo(Math.min(eventDays, DELIVERED_DAYS))}
+    AND (d.created_at < ${daysAgo(eventDays)} OR d.delivered_at < ${daysAgo(DELIVERED_DAYS)} OR d.dead_at < ${daysAgo(DEAD_DAYS)})`
+
+async function removeDeliveries(core: ReadCore, hasTime: HasTime): Promise<void> {
+  const old = OLD_DELIVERIES(core.settings.retention.eventDays)
+  await removeInBatches(
+    DELIVERY_BATCH_ROWS,
+    hasTime,
+    () => core.db.$executeRaw`
+      DELETE FROM endpoint_deliveries WHERE id = ANY (ARRAY(${old} LIMIT ${DELIVERY_BATCH_ROWS} ${toDeleteOrSkip('d')}))`,
   )
 }
 

@@ -15,6 +15,12 @@ export const SEALED_COLUMNS = [
     column: 'code_verifier',
     condition: 'code_verifier IS NOT NULL AND expires_at > now()',
   },
+  { table: 'webhook_endpoints', column: 'secret', condition: 'true' },
+  {
+    table: 'webhook_endpoints',
+    column: 'previous_secret',
+    condition: 'previous_secret IS NOT NULL AND previous_until > now()',
+  },
 ] as const
 
 type SealedColumn = (typeof SEALED_COLUMNS)[number]

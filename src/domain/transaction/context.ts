@@ -26,6 +26,7 @@ import type { Login } from '../ports/login.ts'
 import type { OAuthClient } from '../ports/oauth-client.ts'
 import type { Registry } from '../ports/registry.ts'
 import type { TarballStorage } from '../ports/tarball-storage.ts'
+import type { WebhookSender } from '../ports/webhook-sender.ts'
 import type { Query } from '../sql/statements.ts'
 import type { Explanation } from '../values/explanation.ts'
 import type { Actor, Credential, CredentialWatch } from './access.ts'
@@ -135,6 +136,7 @@ export interface Core extends WriteCore {
   /** null: not configured, only `directory` integrations exist */
   gitProvider: GitProvider | null
   oauth: OAuthClient
+  webhooks: WebhookSender
   /** the organization's login; null: not configured */
   login: Login | null
   /** requests to OAuth providers that must not be aborted, by subject */

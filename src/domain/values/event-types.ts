@@ -39,6 +39,10 @@ export const EVENT_TYPES = {
   'oauth_token.deleted': 'A token was deleted.',
   'connection.created': 'An agent was connected to a token.',
   'connection.deleted': 'An agent was disconnected from a token.',
+  'webhook_endpoint.created': 'A webhook endpoint was created.',
+  'webhook_endpoint.updated': 'A webhook endpoint was changed. `changed` names the fields.',
+  'webhook_endpoint.deleted': 'A webhook endpoint was deleted.',
+  'webhook_endpoint.replayed': 'Deliveries of a webhook endpoint were sent again.',
 } as const
 
 export type EventType = keyof typeof EVENT_TYPES

@@ -14,6 +14,8 @@ import { REASONS } from '../../../domain/values/reasons.ts'
 import { AUTOSCALERS } from '../../../domain/values/resource-spec.ts'
 import { TRIGGERS } from '../../../domain/values/revision-source.ts'
 import { DEPLOYMENT_STATUSES } from '../../../domain/values/shapes.ts'
+import { DELIVERY_STATES } from '../../../domain/webhooks/delivery.ts'
+import { WEBHOOK_FORMS } from '../../../domain/webhooks/endpoint.ts'
 import * as prisma from '../../../generated/prisma/enums.ts'
 import { OVERLOAD_CAUSES } from '../../../platform/async/overload.ts'
 import { builder } from './builder.ts'
@@ -137,6 +139,16 @@ export const AuthorizationStatus = enumOf(
   'AuthorizationStatus',
   AUTHORIZATION_STATUSES,
   'completed: the token exists, and the named agent may use it. pending: the person must open the URL. connection_required: the token exists, but the agent is not connected to it. token_expired: the token has ended.',
+)
+export const WebhookForm = enumOf(
+  'WebhookForm',
+  WEBHOOK_FORMS,
+  'standard: signed JSON. slack: a text for an incoming webhook of Slack.',
+)
+export const DeliveryState = enumOf(
+  'DeliveryState',
+  DELIVERY_STATES,
+  'dead: the delivery is not tried any more, because every try of 24 hours failed.',
 )
 export const ErrorCodeEnum = builder.enumType('ErrorCode', {
   description: 'Error codes, the same as in REST.',

@@ -24,8 +24,9 @@ async function loadNodes(
   await Promise.all(
     [...new Set(types.values())].map(async (typeName) => {
       const own = [...types].filter(([, type]) => type === typeName).map(([id]) => id)
-      const selection =
-        typeName === 'ApiKey' || typeName === 'Session' ? {} : queryFromInfo({ context: ctx, info, typeName })
+      const selection = ['ApiKey', 'Session', 'WebhookEndpoint'].includes(typeName)
+        ? {}
+        : queryFromInfo({ context: ctx, info, typeName })
       for (const row of await readNodes(ctx, typeName, own, selection))
         rows.set(row.id, Object.assign(row, { __typename: typeName }))
     }),

@@ -91,6 +91,7 @@ const VALUES: Record<string, unknown> = {
   url: 'https://agents.example.com:3100',
   uses_pkce: true,
   version: '0.1.0',
+  webhook_endpoint_id: ID.webhookEndpoint,
   workspace_id: ID.workspace,
 
   'Actor.id': ID.key,

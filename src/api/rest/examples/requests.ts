@@ -47,5 +47,12 @@ export const REQUEST_EXAMPLES = {
   WorkspaceCreate: { name: 'staging' },
   ApiKeyCreate: { name: 'release', owner: 'Platform team', role: 'deployer' },
   ApiKeyUpdate: { owner: 'Platform team' },
+  WebhookEndpointCreate: {
+    name: 'on-call',
+    url: 'https://hooks.example.com/pilothouse',
+    event_types: ['rollout.failed'],
+  },
+  WebhookEndpointUpdate: { event_types: ['rollout.*'] },
+  DeliveriesReplay: { delivery_ids: [ID.delivery] },
   SessionCreate: { api_key: 'cpk_…' },
 }

@@ -16,10 +16,11 @@ import { oauthProvider } from '../responses/oauth-provider.ts'
 import type { ResponseHeaders } from '../responses/response-headers.ts'
 import { encode } from '../responses/response-schema.ts'
 import { revision } from '../responses/revision.ts'
+import { webhookEndpoint } from '../responses/webhook-endpoint.ts'
 import { type EntityTag, parseTags, type TagList } from './entity-tags.ts'
 
 /** Resources that callers change. Their tag begins with the version. */
-const VERSIONED_SCHEMAS: ReadonlySet<z.ZodType> = new Set([deployment, listener, oauthProvider])
+const VERSIONED_SCHEMAS: ReadonlySet<z.ZodType> = new Set([deployment, listener, oauthProvider, webhookEndpoint])
 /** Resources with their own URL. A write that returns one sends the same `ETag` as a GET. */
 const ADDRESSABLE_SCHEMAS: ReadonlySet<z.ZodType> = new Set([...VERSIONED_SCHEMAS, revision])
 

@@ -57,6 +57,10 @@ const SENTENCES: Record<string, string> = {
   'oauth_token.deleted': 'deleted a token',
   'connection.created': 'connected an agent to a token',
   'connection.deleted': 'disconnected an agent from a token',
+  'webhook_endpoint.created': 'made the webhook endpoint',
+  'webhook_endpoint.updated': 'changed the webhook endpoint',
+  'webhook_endpoint.deleted': 'deleted a webhook endpoint',
+  'webhook_endpoint.replayed': 'sent deliveries again to the webhook endpoint',
 }
 
 /** Event types that the filter offers. */
