@@ -56,7 +56,7 @@ export const FOLDERS: readonly Row[] = [
   ['domain/retention', `${GROUND} domain/idempotency domain/sessions domain/logins`],
   ['domain/listeners', `${GROUND} domain/keys domain/deployment-status`],
   ['domain/logs', `${GROUND} domain/protocol domain/revisions`],
-  ['domain/metrics', `${GROUND} domain/protocol`],
+  ['domain/metrics', `${GROUND} domain/protocol domain/revisions`],
   ['domain/sources domain/sources/integrations', GROUND],
   ['domain/rollouts', `${GROUND} domain/revisions domain/deployment-status domain/sources`],
   ['domain/sources/webhooks', `${GROUND} domain/rollouts`],
@@ -150,7 +150,7 @@ export const FOLDERS: readonly Row[] = [
   ],
   [
     'api/realtime',
-    `${BASE} domain/values domain/outbox domain/concurrency domain/transaction domain/change-feed domain/events domain/logs platform/async platform/log platform/postgres`,
+    `${BASE} domain/values domain/outbox domain/concurrency domain/transaction domain/change-feed domain/events domain/logs domain/metrics platform/async platform/log platform/postgres`,
   ],
   ['api/sse', 'domain/concurrency domain/transaction api/realtime'],
   ['api/response-cache', 'domain/concurrency domain/transaction domain/change-feed'],

@@ -4,10 +4,14 @@ import { recordMetrics } from '../../src/domain/metrics/record.ts'
 import { bucketOf } from '../../src/domain/values/latency-histogram.ts'
 import type { MetricSample } from '../../src/domain/values/metrics.ts'
 import { useRestApp } from '../rest/support.ts'
+import { countStatements } from '../support/database.ts'
 import { gitDeployment } from '../support/factories.ts'
+import { subscribe } from '../support/sse.ts'
 import { type Api, overBoth } from './api.ts'
 
 const app = useRestApp()
+const SUBSCRIBE = `subscription ($deploymentId: ID!, $names: [MetricName!]) {
+  deploymentMetrics(deploymentId: $deploymentId, names: $names) { step series { name points } } }`
 
 /** The begin of a minute, some minutes ago. */
 const minutesAgo = (minutes: number) => new Date(Math.floor(app.core.clock().getTime() / 60_000 - minutes) * 60_000)
@@ -134,4 +138,36 @@ overBoth(app, (api: Api) => {
     await recordMetrics(app.core, { listenerId: id }, request)
     expect(await points(id, {})).toEqual({ restarts: [[unix(start), 1]] })
   })
+})
+
+test('a subscription sends new samples with those of the minute before, read once for all subscribers', async () => {
+  const { id: deploymentId, latest_revision_id: revisionId } = await gitDeployment(app)
+  const variables = { deploymentId, names: ['requests'] }
+  const start = new Date(Math.floor(app.core.clock().getTime() / 10_000 - 3) * 10_000)
+  const add = (i: number) => {
+    const sample = { deploymentId, revisionId, measures: { requests_2xx: i + 1, restarts: 1 }, latencies: [] }
+    return recordMetrics(
+      app.core,
+      { listenerId: null },
+      { source: 1, samples: [{ ...sample, start: later(start, i * 10) }] },
+    )
+  }
+  const streams = await Promise.all([1, 2].map(() => subscribe(app, SUBSCRIBE, variables)))
+  const statements = await countStatements(
+    app.app.database,
+    async () => {
+      await add(0)
+      const points = [[unix(start), 1]]
+      const first = { step: 10, series: [{ name: 'requests', points }] }
+      for (const stream of streams) expect((await stream.next())?.data.data.deploymentMetrics).toEqual(first)
+      await add(1)
+      const second = [...points, [unix(start) + 10, 2]]
+      for (const stream of streams)
+        expect((await stream.next())?.data.data.deploymentMetrics.series[0].points).toEqual(second)
+    },
+    'all',
+  )
+  expect(statements.filter((sql) => sql.includes('start > greatest('))).toHaveLength(2)
+  const refused = await subscribe(app, SUBSCRIBE, variables, { key: app.other.keys.admin })
+  expect(JSON.stringify(await refused.next())).toContain('NOT_FOUND')
 })

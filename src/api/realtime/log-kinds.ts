@@ -20,6 +20,7 @@ import {
 import { LOG_CHANNEL } from '../../domain/logs/append.ts'
 import { readLogStates } from '../../domain/logs/follow.ts'
 import { type Line, type LogFilter, type LogKey, logOffset, readLines } from '../../domain/logs/lines.ts'
+import { type NewSamples, newestSamples, readNewSamples } from '../../domain/metrics/follow.ts'
 import { EVENT_CHANNEL } from '../../domain/outbox/append.ts'
 import type { Db } from '../../domain/transaction/context.ts'
 import type { LogType } from '../../domain/values/row-types.ts'
@@ -27,8 +28,8 @@ import type { LogType } from '../../domain/values/row-types.ts'
 export interface LogKind<Item, Scope> {
   /** Name in the server's log: `event log`. */
   readonly name: string
-  /** NOTIFY channel that names the ids of grown logs. A notification is only a hint. */
-  readonly channel: string
+  /** NOTIFY channel that names the ids of grown logs. A notification is only a hint. Null: only the poll finds them. */
+  readonly channel: string | null
   /** Grows along the log. An item that commits later never has a lower position. */
   positionOf(item: Item): bigint
   occurredAt(item: Item): Date
@@ -78,6 +79,24 @@ export function deploymentLog(db: Db): LogKind<DeploymentChanges, ChangeScope> {
     newest: (workspaceIds) => lastSequences(db, workspaceIds),
     read: (workspaceId, after, limit, scope) => readDeploymentChanges(db, workspaceId, after, limit, scope),
     throwIfRemoved: async (workspaceId, after) => refuseMissing(after, await removedUntil(db, workspaceId)),
+  }
+}
+
+/** Logs have the ids of their deployments; positions are unix times in seconds. An item has all new samples. */
+export function metricLog(db: Db): LogKind<NewSamples, undefined> {
+  return {
+    name: 'samples of metrics',
+    channel: null,
+    positionOf: ({ end }) => end,
+    occurredAt: ({ to }) => to,
+    weightOf: ({ series }) => series.reduce((sum, { points }) => sum + 200 + points.length * 50, 100),
+    cursorOf: (_deploymentId, end) => String(end),
+    newest: (deploymentIds) => newestSamples(db, deploymentIds),
+    async read(deploymentId, after) {
+      const samples = await readNewSamples(db, deploymentId, after)
+      return samples ? [samples] : []
+    },
+    throwIfRemoved: async () => undefined,
   }
 }
 

@@ -6,13 +6,14 @@ import { setMaxListeners } from 'node:events'
 import type { ChangeScope, DeploymentChanges } from '../../domain/change-feed/log.ts'
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import type { Line } from '../../domain/logs/lines.ts'
+import type { NewSamples } from '../../domain/metrics/follow.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import { LogType } from '../../domain/values/row-types.ts'
 import { Semaphore } from '../../platform/async/semaphore.ts'
 import { type Listening, listen } from '../../platform/postgres/listen.ts'
 import { Feed, type FeedOptions } from './feed.ts'
 import { LogEnds } from './log-ends.ts'
-import { deploymentLog, eventLog, type LineScope, lineLog } from './log-kinds.ts'
+import { deploymentLog, eventLog, type LineScope, lineLog, metricLog } from './log-kinds.ts'
 import { LogReader, type ReadBudget } from './log-reader.ts'
 
 export interface RelayOptions {
@@ -33,6 +34,7 @@ export class Relay {
   readonly events: Feed<StoredEvent, EventScope>
   readonly deployments: Feed<DeploymentChanges, ChangeScope>
   readonly lines: Readonly<Record<LogType, Feed<Line, LineScope>>>
+  readonly metrics: Feed<NewSamples, undefined>
   readonly logEnds: LogEnds
   readonly #core: RelayOptions['core']
   readonly #listenUrl: string | null
@@ -63,6 +65,7 @@ export class Relay {
     const budget: ReadBudget = { past: new Semaphore(1), live: new Semaphore(2) }
     const lines = (type: LogType) => new Feed(lineLog(core.db, type), { ...common, budget })
     this.lines = { build: lines(LogType.build), deploy: lines(LogType.deploy) }
+    this.metrics = new Feed(metricLog(core.db), common)
     this.logEnds = new LogEnds({
       db: core.db,
       reader: new LogReader(core.log, 'the state of the followed logs', this.stopping, budget),
@@ -73,7 +76,7 @@ export class Relay {
   }
 
   get #feeds(): readonly Feed<never, never>[] {
-    return [this.events, this.deployments, this.lines.build, this.lines.deploy] as never
+    return [this.events, this.deployments, this.lines.build, this.lines.deploy, this.metrics] as never
   }
 
   /** Aborts when the server stops. Streams have ended then, and new ones end immediately. */
@@ -85,7 +88,7 @@ export class Relay {
   start(): void {
     this.#listening ??= listen({
       url: this.#listenUrl,
-      channels: [...new Set(this.#feeds.map(({ kind }) => kind.channel))],
+      channels: [...new Set(this.#feeds.flatMap(({ kind }) => kind.channel ?? []))],
       onNotify: (channel, id) => {
         for (const feed of this.#feeds) if (feed.kind.channel === channel) feed.wake(id)
       },

@@ -4,13 +4,15 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { NotFoundError, rejectIfAny, type Violation } from '../errors/errors.ts'
 import { queryIntOrNone, queryList, queryTime } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
+import { requireDeployment } from '../revisions/read.ts'
 import { checkOnly } from '../sql/statements.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { ReadContext } from '../transaction/context.ts'
-import { METRIC_NAMES, type METRIC_UNITS, METRICS, type MetricName, SAMPLE_SECONDS } from '../values/metrics.ts'
+import { METRIC_NAMES, METRICS, type MetricName, SAMPLE_SECONDS } from '../values/metrics.ts'
 import { deploymentPath } from '../values/shapes.ts'
 import { type Resolution, ROW_SECONDS } from './chunks.ts'
-import { type ChunkRow, seriesValue, stepsOf } from './steps.ts'
+import { type Metrics, seriesOf } from './series.ts'
+import { type ChunkRow, stepsOf } from './steps.ts'
 
 const DEFAULT_RANGE_MS = 3_600_000
 const MAX_POINTS = 1500
@@ -37,25 +39,6 @@ function namesDescription(): string {
   return METRIC_NAMES.map((name) => `\`${name}\` (${METRICS[name].unit}): ${METRICS[name].description}`).join(' ')
 }
 
-/** A value for each step that has one, oldest first: the unix time in seconds at which the step begins, and the value. */
-type Point = [time: number, value: number]
-
-export interface Series {
-  name: MetricName
-  unit: (typeof METRIC_UNITS)[number]
-  revisionId: string
-  points: Point[]
-}
-
-export interface Metrics {
-  from: Date
-  /** end of the newest sample, or of the range if that is earlier */
-  to: Date
-  /** in seconds */
-  step: number
-  series: Series[]
-}
-
 /** Role: viewer. Throws ValidationError and NotFoundError. One statement. */
 export async function readMetrics(ctx: ReadContext, raw: RawInput): Promise<Metrics> {
   requireRole(ctx, 'viewer')
@@ -74,6 +57,16 @@ export async function readMetricsOfMany(
 ): Promise<Map<string, Metrics>> {
   requireRole(ctx, 'viewer')
   return readWindow(ctx, ids, windowOf(ctx, parse(readManyInput, raw).query))
+}
+
+const followInput = z.object({ path: deploymentPath, query: seriesQuery.pick({ names: true }) })
+
+/** Which series of which deployment a stream has. Role: viewer. Throws ValidationError and NotFoundError. */
+export async function followMetrics(ctx: ReadContext, raw: RawInput) {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(followInput, raw)
+  await requireDeployment(ctx, path.deployment_id)
+  return { deploymentId: path.deployment_id, names: query.names ?? METRIC_NAMES }
 }
 
 interface Window {
@@ -164,14 +157,10 @@ async function readWindow(ctx: ReadContext, ids: readonly string[], window: Wind
 
 function metricsOf({ names, from, to, step }: Window, chunks: readonly ChunkRow[]): Metrics {
   const { revisions, end } = stepsOf(chunks, { from: from.getTime() / 1000, to: to.getTime() / 1000, step })
-  const series = [...revisions].flatMap(([revisionId, steps]) =>
-    names.flatMap((name): Series[] => {
-      const points = [...steps].flatMap(([time, values]): Point[] => {
-        const value = seriesValue(name, values)
-        return value === null ? [] : [[time, value]]
-      })
-      return points.length > 0 ? [{ name, unit: METRICS[name].unit, revisionId, points }] : []
-    }),
-  )
-  return { from, to: end === null ? to : new Date(Math.min(to.getTime(), end * 1000)), step, series }
+  return {
+    from,
+    to: end === null ? to : new Date(Math.min(to.getTime(), end * 1000)),
+    step,
+    series: seriesOf(revisions, names),
+  }
 }

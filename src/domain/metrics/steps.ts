@@ -1,6 +1,6 @@
 /** Adds the samples of chunks up to steps, and makes the value of a series from a step. */
-import { LATENCY_BUCKETS, percentileOf } from '../values/latency-histogram.ts'
-import { GAUGES, MEASURES, type Measure, type MetricName } from '../values/metrics.ts'
+import { LATENCY_BUCKETS } from '../values/latency-histogram.ts'
+import { GAUGES, MEASURES, type Measure } from '../values/metrics.ts'
 import type { Resolution } from './chunks.ts'
 
 /** A row of `metric_chunks`. Times are unix times in seconds. */
@@ -16,7 +16,7 @@ export interface ChunkRow {
 const isGauge = MEASURES.map((name) => GAUGES.includes(name))
 
 /** Sums, or highest values, by measure; null: not known. */
-class Values {
+export class Values {
   readonly measures = new Array<number | null>(MEASURES.length).fill(null)
   readonly latencies = new Map<number, number>()
   /** in which the CPU was measured */
@@ -43,6 +43,8 @@ export interface Range {
   to: number
   step: number
 }
+
+const plus = (a: number, b: number) => a + b
 
 type Sample = { seconds: Resolution; values: Values }
 
@@ -96,24 +98,3 @@ export function stepsOf(chunks: readonly ChunkRow[], range: Range) {
   }
   return { revisions, end }
 }
-
-const REQUESTS = MEASURES.filter((name) => name.startsWith('requests_'))
-const SHARES: Partial<Record<MetricName, number>> = { latency_p50: 0.5, latency_p95: 0.95, latency_p99: 0.99 }
-
-/** Null: the step has no value, because nothing was measured, or no request has ended. */
-export function seriesValue(name: MetricName, values: Values): number | null {
-  const share = SHARES[name]
-  if (share !== undefined) return values.latencies.size > 0 ? rounded(percentileOf(values.latencies, share)) : null
-  if (name === 'requests') return values.of('requests_2xx') === null ? null : sum(REQUESTS.map(values.of))
-  if (name === 'errors') return values.of('requests_5xx')
-  if (name !== 'cpu') return values.of(name as Measure)
-  const used = values.of('cpu_seconds')
-  return used === null ? null : rounded(used / values.cpuSeconds)
-}
-
-const plus = (a: number, b: number) => a + b
-
-const sum = (numbers: readonly (number | null)[]) => numbers.reduce<number>((all, one) => all + (one ?? 0), 0)
-
-/** To microseconds, or millionths of a core. */
-const rounded = (value: number) => Math.round(value * 1e6) / 1e6

@@ -1,5 +1,7 @@
 /** Series of a deployment: requests, latency, CPU, memory (docs/monitoring.md). */
-import { type Metrics, readMetricsOfMany, type Series } from '../../../domain/metrics/read.ts'
+import { readMetricsOfMany } from '../../../domain/metrics/read.ts'
+import type { Metrics, Series } from '../../../domain/metrics/series.ts'
+import { streamMetrics } from '../../realtime/metric-stream.ts'
 import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { MetricName, MetricUnit } from '../builder/enums.ts'
@@ -55,5 +57,20 @@ builder.prismaObjectField('Deployment', 'metrics', (t) =>
       (await loadBatched(ctx, `metrics ${JSON.stringify(query)}`, id, (ids) =>
         readMetricsOfMany(ctx, ids, { query }),
       ))!,
+  }),
+)
+
+builder.subscriptionField('deploymentMetrics', (t) =>
+  t.field({
+    type: DeploymentMetrics,
+    description:
+      'Sends the new samples of 10 s of a deployment, within 30 s (70 s of an agent without requests), with those of the minute before: a point that you have already replaces the earlier one. It begins with the next samples. Query `Deployment.metrics` for the time before, and again after an interruption.',
+    args: {
+      deploymentId: t.arg.id({ required: true }),
+      names: t.arg({ type: [MetricName], description: 'Which series. Default: all.' }),
+    },
+    subscribe: (_root, { deploymentId, names }, ctx) =>
+      streamMetrics(ctx, { path: { deployment_id: deploymentId }, query: { names } }, ctx.relay),
+    resolve: (metrics) => metrics,
   }),
 )
