@@ -34,6 +34,7 @@ const scenarios: readonly Scenario[] = [
   ['bundle', async () => (await airGapped()) && (await longForm('test/start/packages.test.ts')())],
   ['real-engine', longForm('test/e2e/real-engine.test.ts')],
   ['first-start', longForm('test/start/start.test.ts')],
+  ['next-version', longForm('test/e2e/upgrade.test.ts')],
   ['stopped-listener', longForm('test/e2e/stopped-listener.test.ts')],
 ]
 const named = process.argv.slice(2)

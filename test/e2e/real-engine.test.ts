@@ -95,7 +95,7 @@ describe.skipIf(lacking)('on a real podman', () => {
 
     test('repositories with and without a Dockerfile become images by digest, which run; no layer has a secret, and a rollback builds nothing', async () => {
       const { app, tags, imageInPod } = place
-      // importing a Python takes half of the short form's time
+      // an image with Node or Python takes half of the short form's time
       const noPython = isLongForm
         ? await importPython('podman', env, path.join(root, 'engine')).then(
             () => undefined,
@@ -128,7 +128,8 @@ server.serve_forever()
 `,
       }
       const secrets = [{ name: 'TOKEN', value: canary }]
-      const deployments = { dockerfile: dockerfile('dockerfile'), node, ...(noPython ? {} : { python }) }
+      const others = { ...(isLongForm ? { node } : {}), ...(noPython ? {} : { python }) }
+      const deployments = { dockerfile: dockerfile('dockerfile'), ...others }
       const made = await Promise.all(
         Object.entries(deployments).map(([name, files]) => place.deploy(name, files, secrets)),
       )
