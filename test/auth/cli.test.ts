@@ -6,7 +6,7 @@ import { hashKey } from '../../src/domain/keys/key.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
 import { insertWorkspace } from '../../src/domain/workspaces.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
-import { command as inProcess } from '../client/support.ts'
+import { command as inProcess, serverCommand } from '../client/support.ts'
 import { useApp } from '../support/app.ts'
 import { testDatabase } from '../support/database.ts'
 import { listener } from '../support/factories.ts'
@@ -16,15 +16,17 @@ vi.setConfig({ testTimeout: 60_000 })
 
 const app = useApp()
 
-const command = (...args: string[]) =>
-  cli(args, { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: app.secretsKeys })
+const settings = () => ({ DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: app.secretsKeys })
+/** As a process. */
+const spawned = (...args: string[]) => cli(args, settings())
+const command = (...args: string[]) => serverCommand(args, settings())
 const statusOf = async (key: string, tenant?: string) =>
   (await app.rest('GET', '/v2/deployments', { key, tenant })).status
 const here = () => ['--workspace', app.tenant.workspaceId]
 
 describe('keys', () => {
   test('are created for a workspace, and stdout has nothing but the key', async () => {
-    const made = await command(
+    const made = await spawned(
       'server',
       'keys',
       'create',
@@ -69,8 +71,11 @@ describe('keys', () => {
       await database.drop()
       await folder.remove()
     })
-    const second = (await cli(['server', 'workspaces', 'create', '--name', 'Second'], env)).stdout.trim()
-    const made = await cli(['server', 'keys', 'create', '--role', 'admin', '--organization', '--name', 'all'], env)
+    const second = (await serverCommand(['server', 'workspaces', 'create', '--name', 'Second'], env)).stdout.trim()
+    const made = await serverCommand(
+      ['server', 'keys', 'create', '--role', 'admin', '--organization', '--name', 'all'],
+      env,
+    )
     expect(made, made.stderr).toMatchObject({ code: 0 })
     const headers = { 'x-api-key': made.stdout.trim(), 'x-tenant-id': second }
     const asked = await server.fastify.inject({ method: 'GET', url: '/v2/deployments', headers })
@@ -237,7 +242,7 @@ describe('an invalid command exits with 2 and shows the correct usage', () => {
   })
 
   test('exits with 2 and prints the error and the usage to stderr only', async () => {
-    const ran = await command('server', 'keys', 'revoke')
+    const ran = await spawned('server', 'keys', 'revoke')
     expect(ran).toMatchObject({
       code: 2,
       stdout: '',
@@ -264,8 +269,11 @@ test('migrate reports what it did, and an unused database has no workspaces', as
   const folder = await temporaryFolder()
   const database = await testDatabase()
   const env = { DATABASE_URL: database.url, DATA_DIR: folder.path }
-  expect(await cli(['server', 'migrate'], env)).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' })
-  const early = await cli(['server', 'keys', 'create', '--role', 'admin', '--name', 'x'], env)
+  expect(await serverCommand(['server', 'migrate'], env)).toMatchObject({
+    code: 0,
+    stdout: 'The database is up to date.\n',
+  })
+  const early = await serverCommand(['server', 'keys', 'create', '--role', 'admin', '--name', 'x'], env)
   expect(early).toMatchObject({ code: 2, stderr: expect.stringContaining('Start the server once') })
   await database.drop()
   await folder.remove()

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import { exitMessage } from '../../src/app/exit-message.ts'
 import { suggestions } from '../../src/cli/remote/tree.ts'
 import type { Io } from '../../src/cli/terminal/io.ts'
@@ -82,6 +82,17 @@ export async function command(
   }
   ran.code = await run({ tree: COMMANDS, suggestions, describe: exitMessage }, words, io)
   return ran
+}
+
+/** Runs a command of the server's machine in this process, which saves most of a second. `settings`: its environment. */
+export async function serverCommand(words: string[], settings: Record<string, string>) {
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
+  try {
+    const { code, out, err } = await command(words, {})
+    return { code, stdout: out, stderr: err }
+  } finally {
+    vi.unstubAllEnvs()
+  }
 }
 
 /** Command lines of everything that runs, without arguments. */

@@ -1,6 +1,7 @@
 /** The URL that opens the dashboard signed in. Only a terminal and the command line print it. */
 import { spawn, spawnSync } from 'node:child_process'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { serverCommand } from '../client/support.ts'
 import { useApp } from '../support/app.ts'
 import { cli, ROOT, run } from '../support/process.ts'
 import { asPage, openSession, signIn } from './support.ts'
@@ -30,24 +31,24 @@ test('the command line prints only a URL to stdout, which works once', async () 
 
 test('the command line lists sessions and ends one immediately', async () => {
   const page = await signIn(app, { api_key: app.keys.deployer })
-  const listed = await cli(['server', 'sessions', 'list'], env)
+  const listed = await serverCommand(['server', 'sessions', 'list'], env)
   expect(listed.stdout).toMatch(new RegExp(`^${page.id} +deployer +valid until \\S+ +\\S+ +api_key test`, 'm'))
   const asked = async () => (await app.rest('GET', '/v2/deployments', asPage(page))).status
   expect(await asked()).toBe(200)
-  expect(await cli(['server', 'sessions', 'revoke', page.id], env)).toMatchObject({
+  expect(await serverCommand(['server', 'sessions', 'revoke', page.id], env)).toMatchObject({
     code: 0,
     stdout: `Ended ${page.id}\n`,
   })
   await expect.poll(asked).toBe(401)
-  expect((await cli(['server', 'sessions', 'list'], env)).stdout).toMatch(
+  expect((await serverCommand(['server', 'sessions', 'list'], env)).stdout).toMatch(
     new RegExp(`^${page.id} +deployer +ended`, 'm'),
   )
-  expect(await cli(['server', 'sessions', 'revoke', 'x'], env)).toMatchObject({ code: 2 })
+  expect(await serverCommand(['server', 'sessions', 'revoke', 'x'], env)).toMatchObject({ code: 2 })
   const [others, open] = [
-    await cli(['server', 'dashboard', ...here()], env),
+    await serverCommand(['server', 'dashboard', ...here()], env),
     await signIn(app, { api_key: app.keys.viewer }),
   ]
-  expect(await cli(['server', 'sessions', 'revoke', '--all'], env)).toMatchObject({
+  expect(await serverCommand(['server', 'sessions', 'revoke', '--all'], env)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^Ended \d+ sessions\n$/),
   })
@@ -56,7 +57,7 @@ test('the command line lists sessions and ends one immediately', async () => {
 })
 
 test('a URL for one workspace opens no other workspace', async () => {
-  const made = await cli(['server', 'dashboard', '--workspace', app.tenant.workspaceId], env)
+  const made = await serverCommand(['server', 'dashboard', '--workspace', app.tenant.workspaceId], env)
   const page = await signIn(app, { code: ADDRESS.exec(made.stdout)![1]! })
   const asked = (tenant: string) => app.rest('GET', '/v2/deployments', asPage(page, { 'x-tenant-id': tenant }))
   expect((await asked(app.tenant.workspaceId)).status).toBe(200)
@@ -64,7 +65,7 @@ test('a URL for one workspace opens no other workspace', async () => {
 })
 
 test('keys and revocations over a command-line session have the command line as actor', async () => {
-  const made = await cli(['server', 'dashboard', '--workspace', app.tenant.workspaceId], env)
+  const made = await serverCommand(['server', 'dashboard', '--workspace', app.tenant.workspaceId], env)
   const page = await signIn(app, { code: ADDRESS.exec(made.stdout)![1]! })
   const mutation =
     'mutation { createApiKey(input: { name: "ci", role: viewer }) { ... on CreateApiKeySuccess { apiKey { id createdBy } } } }'
