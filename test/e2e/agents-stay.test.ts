@@ -1,14 +1,13 @@
 /**
- * An agent with 50 requests a second and ten open streams, while its servers stop, hang and return, and while it is
- * replaced: its users notice nothing. `npm run chaos` does the same for longer, and has more (`standstill`, `rolling-restart`).
+ * An agent with 50 requests a second and ten open streams, while its servers stop and return: its users notice nothing.
+ * `npm run chaos` does the same for longer, and has more (`standstill`, `rolling-restart`, `switch`, `supervisor`).
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import type { Report } from '../support/steady/client.ts'
 import { longRuns } from '../support/steady/long-run.ts'
 import { type Deployed, found, type SteadyPlace, steadyPlace } from '../support/steady/place.ts'
-import { inUse, restart, standstill, taken } from '../support/steady/restarts.ts'
-import { supervisorsOf } from '../support/steady/supervisors.ts'
+import { inUse, restart, taken } from '../support/steady/restarts.ts'
 import { checkout } from '../support/steady/upgrade.ts'
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
 
@@ -37,11 +36,9 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const noFailure = { failed: [], cut: [], backwards: 0 }
-
 /** One agent answered every request, and no stream was cut. */
 function unnoticed({ failed, cut, agents, backwards }: Report): void {
-  expect({ failed, cut, backwards }).toEqual(noFailure)
+  expect({ failed, cut, backwards }).toEqual({ failed: [], cut: [], backwards: 0 })
   expect(agents).toHaveLength(1)
 }
 
@@ -86,56 +83,14 @@ describe('the agent’s users notice nothing when', () => {
   )
 })
 
-test('a stream of a replaced agent continues; a request after the switch reaches the new one', async () => {
-  await holding()
-  const report = await inUse(agent, async (client) => {
-    await place.reaches(agent.id, await place.update(agent.id, 'two'), 'DEPLOYED')
-    await client.meets(({ greeting }) => greeting === 'two')
-  })
-  expect(report).toMatchObject(noFailure)
-  expect(report.agents.map(({ greeting }) => greeting)).toEqual(['one', 'two'])
-})
-
 test('a stream and a run without a request go on through a deploy and a rollback, and end by themselves', async () => {
   await holding()
-  expect(await longRuns(place, agent, 5)).toEqual({
+  expect(await longRuns(place, agent, 12)).toEqual({
     ...{
       streamed: 'success',
       background: 'success',
-      seconds: expect.toSatisfy((seconds) => seconds >= 5),
+      seconds: expect.toSatisfy((seconds) => seconds >= 12),
       draining: 1,
     },
-  })
-})
-
-test('a server that froze during a deploy and wakes after another one completed it changes nothing', async () => {
-  await holding()
-  await place.start()
-  const report = await standstill(place, agent, async (client) => {
-    await place.reaches(agent.id, await place.update(agent.id, 'three'), 'DEPLOYED')
-    await client.meets(({ greeting }) => greeting === 'three')
-  })
-  expect(report).toMatchObject(noFailure)
-  expect(report.agents.map(({ greeting }) => greeting)).toEqual(['two', 'three'])
-})
-
-describe.skipIf(process.platform !== 'linux')('after a kill of', () => {
-  test.each([
-    ['the supervisor', 'keepers'],
-    ['the door', 'doors'],
-  ] as const)('%s, the agent answers again', async (_, which) => {
-    await holding()
-    const [killed] = supervisorsOf(place.dataDir)[which]
-    process.kill(killed!, 'SIGKILL')
-    const answers = () =>
-      fetch(agent.url).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    // for a moment there is none, and the remains of the killed one still answer
-    const another = () => ![undefined, killed].includes(supervisorsOf(place.dataDir)[which][0])
-    await found(async () => another() && (await answers()))
-    const report = await inUse(agent, async () => {})
-    expect(report).toMatchObject(noFailure)
   })
 })
