@@ -7,7 +7,6 @@ import { type TestApp, testApp } from '../support/app.ts'
 import { Follower, type StatusEvent } from '../support/follower.ts'
 import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
 import { type AdminView, adminView } from '../support/kubernetes/objects.ts'
-import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/proxy.ts'
 import { type Running, run } from '../support/process.ts'
 
 export interface ClusterPlace {
@@ -17,12 +16,8 @@ export interface ClusterPlace {
   objects: AdminView
   /** The listener's namespace with rights. */
   namespace: string
-  /** Another one, for a test that limits its content. */
-  tight: string
   /** A namespace of the listener without rights. */
   forbidden: string
-  /** A proxy between the listeners and the API server. */
-  proxy: KubernetesProxy
   listenerId: string
   /** id of the listener. */
   key: string
@@ -115,16 +110,15 @@ export class Deployed {
 
 export async function openClusterPlace(): Promise<ClusterPlace> {
   const cluster = await openTestCluster()
-  const [namespace, tight] = [await cluster.createNamespace(), await cluster.createNamespace()]
+  const namespace = await cluster.createNamespace()
   const forbidden = await cluster.createNamespace()
-  const limited = await cluster.limitedKubeconfig({ namespaces: [namespace, tight] })
-  const { proxy, kubeconfig } = await proxyKubeconfig(limited)
+  const kubeconfig = await cluster.limitedKubeconfig({ namespaces: [namespace] })
   const app = await testApp({ settings: { RUNTIME: 'none', SWEEP_SECONDS: '1' } })
   const listener = await app.rest('POST', '/v2/listeners', {
     body: {
       compute_type: 'k8s',
       compute_id: `cluster-${randomUUID()}`,
-      compute_config: { k8s_namespaces: [namespace, tight, forbidden] },
+      compute_config: { k8s_namespaces: [namespace, forbidden] },
     },
   })
   const listenerId: string = listener.body.id
@@ -140,9 +134,7 @@ export async function openClusterPlace(): Promise<ClusterPlace> {
     cluster,
     objects: adminView(cluster.kubeconfig),
     namespace,
-    tight,
     forbidden,
-    proxy,
     listenerId,
     key,
     listeners,
@@ -183,7 +175,6 @@ export async function openClusterPlace(): Promise<ClusterPlace> {
       }
       await Promise.all([...listeners.map(({ ended }) => ended), ...followers.map((follower) => follower.close())])
       await app.close()
-      await proxy.close()
       await cluster.close()
     },
   }

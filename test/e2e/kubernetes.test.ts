@@ -7,8 +7,6 @@ import { eventually } from '../dataplane/support.ts'
 import { type ClusterPlace, type Deployed, openClusterPlace } from './cluster-place.ts'
 
 const image = (tag: string) => `registry.example.com/acme/agent:${tag}`
-/** More memory than any machine has, so the pod is never scheduled. */
-const HUGE = { memory_mb: 900_000_000 }
 
 // real pods of a real cluster take longer
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -75,30 +73,6 @@ test.concurrent('an image becomes pods with a database and a cache, and the depl
   for (const { output } of place.listeners) expect(output.stdout + output.stderr).not.toContain('canary-of-the-cluster')
 })
 
-test.concurrent('after an update is DEPLOYED only its pods serve', async () => {
-  const [deployed] = await running('1')
-  const second = await deployed.update(image('2'))
-  await deployed.deployed(second)
-  expect(images(await agents(deployed))).toEqual([image('2')])
-})
-
-test.concurrent('a quota with room for one more pod lets an update through', async () => {
-  const { tight } = place
-  await place.objects.create({
-    apiVersion: 'v1',
-    kind: 'ResourceQuota',
-    metadata: { name: 'small', namespace: tight },
-    spec: { hard: { pods: '5' } },
-  })
-  const [deployed] = await running('1', { namespace: tight })
-  const second = await deployed.update(image('2'))
-  await deployed.deployed(second)
-  const all = await place.objects.list('v1', 'Pod', tight, `pilothouse.dev/deployment-id=${deployed.id}`)
-  const left = all.filter((pod: Any) => !pod.metadata.deletionTimestamp)
-  expect(left).toHaveLength(4)
-  expect(images(left)).toEqual([image('2')])
-})
-
 test.concurrent('a bad image fails early with the reason, the pods before it stay untouched, and the next one recovers', async () => {
   const [deployed, first] = await running('1')
   const before = uids(await agents(deployed))
@@ -110,14 +84,6 @@ test.concurrent('a bad image fails early with the reason, the pods before it sta
   const good = await deployed.update(image('3'))
   await deployed.deployed(good)
   expect(images(await agents(deployed))).toEqual([image('3')])
-})
-
-test.concurrent('a first image that crashes fails with its output, and leaves nothing running', async () => {
-  const deployed = await place.create(image('crash-1'))
-  const first = await deployed.latest()
-  const failure = await deployed.until(first, 'DEPLOY_FAILED', 'DEPLOYED')
-  expect(failure).toMatchObject({ to: 'DEPLOY_FAILED', message: expect.stringMatching(/exit(ed)?( with)? code 1/i) })
-  expect(await eventually(async () => (await agents(deployed)).length === 0)).toBe(true)
 })
 
 test.concurrent('redeploying an earlier revision is the rollback', async () => {
@@ -156,20 +122,6 @@ test.concurrent('secrets by reference come from the namespace; a missing one is 
   expect(env).toContainEqual({ name: 'MODEL_KEY', valueFrom: { secretKeyRef: { name: 'model', key: 'key' } } })
 })
 
-test.concurrent('an interrupted rollout is undone, and the next one continues', async () => {
-  const [deployed, first] = await running('1')
-  const before = uids(await agents(deployed))
-  await deployed.patch({ source_config: { resource_spec: HUGE } }) // applies to the running revision: its new pod waits
-  const second = await deployed.update(image('2'))
-  await deployed.until(second, 'DEPLOYING')
-  await place.app.rest('POST', `/v2/deployments/${deployed.id}/revisions/${second}/interrupt`)
-  await deployed.patch({ source_config: { resource_spec: {} } })
-  expect(await eventually(async () => uids(await agents(deployed)).join() === before.join(), 20_000)).toBe(true)
-  expect((await deployed.read()).active_revision_id).toBe(first)
-  await deployed.deployed(await deployed.update(image('3')))
-  expect(images(await agents(deployed))).toEqual([image('3')])
-})
-
 test.concurrent('the newest of many updates wins, and superseded ones are skipped', async () => {
   const [deployed] = await running('1')
   const ids: string[] = []
@@ -181,29 +133,6 @@ test.concurrent('the newest of many updates wins, and superseded ones are skippe
   expect(images(await agents(deployed))).toEqual([image('6')])
 })
 
-test.concurrent('a deleted deployment leaves nothing, and its neighbour keeps everything', async () => {
-  const [[gone], [stays]] = await Promise.all([running('1'), running('1')])
-  const neighbours = uids(await pods(stays))
-  expect((await gone.remove()).status).toBe(204)
-  const isGone = async () => (await place.app.rest('GET', `/v2/deployments/${gone.id}`)).status === 404
-  expect(await eventually(isGone, 60_000)).toBe(true)
-  const kinds = [
-    ['v1', 'Pod'],
-    ['v1', 'Service'],
-    ['v1', 'Secret'],
-    ['v1', 'PersistentVolumeClaim'],
-    ['apps/v1', 'Deployment'],
-    ['apps/v1', 'StatefulSet'],
-    ['autoscaling/v1', 'HorizontalPodAutoscaler'],
-    ['networking.k8s.io/v1', 'Ingress'],
-  ] as const
-  for (const [apiVersion, kind] of kinds) {
-    const left = await place.objects.list(apiVersion, kind, place.namespace, `pilothouse.dev/deployment-id=${gone.id}`)
-    expect(left, kind).toEqual([])
-  }
-  expect(uids(await pods(stays))).toEqual(neighbours)
-})
-
 test.concurrent('a namespace without rights fails the deployment and names the missing right', async () => {
   const deployed = await place.create(image('1'), { namespace: place.forbidden })
   const failure = await deployed.until(await deployed.latest(), 'CREATE_FAILED', 'DEPLOYED')
@@ -211,48 +140,7 @@ test.concurrent('a namespace without rights fails the deployment and names the m
   expect(failure.message).toMatch(/forbidden|rights/i)
 })
 
-test.concurrent('objects that a person deletes or changes are repaired', async () => {
-  const [deployed] = await running('1')
-  const name = `ph-${deployed.id}`
-  await place.objects.remove('v1', 'Service', place.namespace, name)
-  await place.objects.patch('apps/v1', 'Deployment', place.namespace, `${name}-server`, {
-    metadata: { annotations: { 'acme.example/owner': 'somebody' } },
-    spec: { template: { spec: { containers: [{ name: 'agent', image: image('by-hand') }] } } },
-  })
-  const repaired = async () => {
-    const service = await place.objects.get('v1', 'Service', place.namespace, name)
-    const server = await place.objects.get('apps/v1', 'Deployment', place.namespace, `${name}-server`)
-    return service && server.spec.template.spec.containers[0].image === image('1') && server
-  }
-  const server = await eventually(repaired)
-  expect(server?.metadata.annotations['acme.example/owner']).toBe('somebody')
-})
-
 test.concurrent('the agent’s lines are in the deploy log', async () => {
   const [deployed, first] = await running('1')
   expect(await eventually(async () => (await deployed.log(first)).length > 0)).toBe(true)
-})
-
-// not concurrent with the others, because it takes their API server away
-test('an API server that is unavailable for ten seconds only delays all work', async () => {
-  const [[serving], [updated], [deleted]] = await Promise.all([running('1'), running('1'), running('1')])
-  const provisioned = await place.create(image('1'))
-  const second = await updated.update(image('2'))
-  await updated.until(second, 'DEPLOYING')
-  await deleted.remove()
-  place.proxy.cut()
-  try {
-    await place.objects.remove('v1', 'Service', place.namespace, `ph-${serving.id}`)
-    await new Promise((resolve) => setTimeout(resolve, 10_000)) // the duration of the outage
-  } finally {
-    place.proxy.heal()
-  }
-  await Promise.all([
-    provisioned.deployed(await provisioned.latest()),
-    updated.deployed(second),
-    eventually(async () => (await place.app.rest('GET', `/v2/deployments/${deleted.id}`)).status === 404, 20_000),
-    eventually(() => place.objects.get('v1', 'Service', place.namespace, `ph-${serving.id}`), 20_000),
-  ])
-  expect((await place.app.rest('GET', `/v2/deployments/${deleted.id}`)).status).toBe(404)
-  expect(await place.objects.get('v1', 'Service', place.namespace, `ph-${serving.id}`)).not.toBeNull()
 })
