@@ -16,9 +16,9 @@ test('the first and last of many lines are kept, with the number of lines left o
   const sink = new LogSink(plane, claim)
   const log = sink.logOf(revision)
   log.write('build', '$ npm run build')
-  for (let i = 0; i < 200_000; i++) log.print('build', `${i}`)
+  for (let i = 0; i < 20_000; i++) log.print('build', `${i}`)
   log.write('build', 'of our own')
-  for (let i = 200_000; i < 400_000; i++) log.print('build', `${i}`)
+  for (let i = 20_000; i < 40_000; i++) log.print('build', `${i}`)
   log.print('build', 'Error: it is broken')
   log.write('build', 'Build command failed with exit code 1', 'error')
   await sink.flush()
@@ -27,10 +27,10 @@ test('the first and last of many lines are kept, with the number of lines left o
   expect(plane.logged).toEqual([
     '$ npm run build',
     ...numbers(0, 2499),
-    '… 197501 lines were left out',
+    '… 17501 lines were left out',
     'of our own',
-    '… 197502 lines were left out',
-    ...numbers(397_502, 400_000),
+    '… 17502 lines were left out',
+    ...numbers(37_502, 40_000),
     'Error: it is broken',
     'Build command failed with exit code 1',
   ])
@@ -45,7 +45,7 @@ test('all printed lines are sent or counted while lines are being sent', async (
   }
   const sink = new LogSink({ ...plane, logs }, claim)
   const log = sink.logOf(revision)
-  for (let i = 0; i < 100_000; i++) {
+  for (let i = 0; i < 20_000; i++) {
     log.print('deploy', `${i}`)
     if (i % 500 === 0) await new Promise(setImmediate)
   }
@@ -56,8 +56,8 @@ test('all printed lines are sent or counted while lines are being sent', async (
     if (!left) expect(line).toBe(`${next}`)
     next += left ? Number(left[1]) : 1
   }
-  expect(next).toBe(100_000)
-  expect(plane.logged.at(-1)).toBe('99999')
+  expect(next).toBe(20_000)
+  expect(plane.logged.at(-1)).toBe('19999')
   sink.close()
 })
 

@@ -178,23 +178,6 @@ test('JavaScript graphs without a server are served by the configured one', { ti
 })
 
 describe.runIf(hasPython)('a Python tree', { timeout: 300_000 }, () => {
-  test('goes live in its own environment', async () => {
-    const files = { ...NO_NODE, 'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }), 'app.py': SERVER }
-    const one = await goLive(machine.repository({ ...files, 'requirements.txt': requiring('1.0') }))
-    expect(one.said.dep).toBe('1.0')
-    expect(one.log.lines.find((line) => line.startsWith('Build plan: '))).toBe(
-      'Build plan: Python, installed by "python -m pip install -r requirements.txt", started by "python app.py" ("start" of "graph.json").',
-    )
-    // the server owns what all runs share
-    const { uid } = fs.statSync(path.join(one.said.prefix, 'pyvenv.cfg'))
-    expect(uid).toBe(process.getuid?.())
-    // and it is removed with the artifact
-    const environments = path.join(machine.options.dataDir, 'apps', one.claim.deployment.id, 'environments')
-    fs.mkdirSync(path.join(environments, 'older'))
-    await machine.runtime.prune(one.claim.deployment.id, [one.revision.artifact!])
-    expect(fs.readdirSync(environments)).toEqual([parseArtifact(one.revision.artifact!).name])
-  })
-
   test('without a server is served by the shared one, with its own packages, next to another version of the same package', async () => {
     const graphs = JSON.stringify({ ...GRAPHS, dependencies: ['.'] })
     const files = (version: string) => ({ ...NO_NODE, 'graph.json': graphs, 'requirements.txt': requiring(version) })
@@ -234,9 +217,14 @@ describe.runIf(hasPython)('a Python tree', { timeout: 300_000 }, () => {
     await expect(lost).rejects.toMatchObject({ reason: 'ARTIFACT_LOST', artifactLost: true })
   })
 
-  test('that installs its own folder as editable finds it in the copy of every run', async () => {
+  test('with a start command goes live in its own environment, and finds its own editable folder in the copy of every run', async () => {
     const files = { ...NO_NODE, 'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }), 'app.py': SERVER }
-    const { said, revision, claim } = await goLive(machine.repository({ ...files, ...EDITABLE }))
+    const { said, revision, claim, log } = await goLive(machine.repository({ ...files, ...EDITABLE }))
+    expect(log.lines.find((line) => line.startsWith('Build plan: '))).toBe(
+      'Build plan: Python, installed by "python -m pip install -r requirements.txt", started by "python app.py" ("start" of "graph.json").',
+    )
+    // the server owns what all runs share
+    expect(fs.statSync(path.join(said.prefix, 'pyvenv.cfg')).uid).toBe(process.getuid?.())
     const modules = said.dep!.split(' ')
     const runs = path.join(machine.options.dataDir, 'apps', claim.deployment.id, 'runs')
     expect(modules.map((file) => path.basename(file))).toEqual(['dep.py', 'found_here.py'])
@@ -251,6 +239,11 @@ describe.runIf(hasPython)('a Python tree', { timeout: 300_000 }, () => {
     const then = (await (await fetch(`${again.url}/what`)).json()) as Live['said']
     expect(then.dep).toContain(runs)
     expect(then.dep).not.toBe(said.dep)
+    // an environment is removed with its artifact
+    const environments = path.join(machine.options.dataDir, 'apps', claim.deployment.id, 'environments')
+    fs.mkdirSync(path.join(environments, 'older'))
+    await machine.runtime.prune(claim.deployment.id, [revision.artifact!])
+    expect(fs.readdirSync(environments)).toEqual([parseArtifact(revision.artifact!).name])
   })
 
   test.skipIf(hasUv)(

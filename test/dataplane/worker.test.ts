@@ -82,8 +82,8 @@ test('a failed step is reported with advice and not repeated', async () => {
   expect(plane.completed).toHaveLength(1)
 })
 
-test('a failed build with 100,000 lines of output logs its error and the number of omitted lines', async () => {
-  const command = 'seq 100000; echo "Error: it is broken" >&2; exit 1'
+test('a failed build with 20,000 lines of output logs its error and the number of omitted lines', async () => {
+  const command = 'seq 20000; echo "Error: it is broken" >&2; exit 1'
   const step = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'true', buildCommand: command }))
   const plane = scriptedControlPlane({ step })
   await start(plane)
@@ -94,7 +94,7 @@ test('a failed build with 100,000 lines of output logs its error and the number 
   const printed = plane.logged.slice(begin + 1, failed())
   expect(printed).toContain('Error: it is broken')
   const left = printed.map((line) => Number(/^… (\d+) lines? w/.exec(line)?.[1] ?? 1))
-  expect(left.reduce((sum, count) => sum + count, 0)).toBe(100_001)
+  expect(left.reduce((sum, count) => sum + count, 0)).toBe(20_001)
   expect(Math.max(...left)).toBeGreaterThan(1)
 })
 

@@ -380,7 +380,7 @@ test('for any sequence of actions, the invariants hold in every state', async ()
       await world.check()
       expect((await world.state()).revisions.filter((r) => !isTerminal(r.status))).toEqual([])
     }),
-    { numRuns: Number(process.env.MODEL_RUNS ?? 25), endOnFailure: true },
+    { numRuns: Number(process.env.MODEL_RUNS ?? 12), endOnFailure: true },
   )
   // events of the workspace have no gaps over all runs
   const log = await domain.core.db.event.findMany({

@@ -64,20 +64,3 @@ test('a redeploy of a failed revision builds the same commit; only a new revisio
   const commits = (await revisions(id)).map((one: typeof failed) => one.source_revision_config.repo_commit_sha)
   expect(commits).toEqual([second, first])
 }, 120_000)
-
-test('a redeploy of an interrupted revision builds the same commit', async () => {
-  const first = await repository.push('slow')
-  const source_config = { repo_url: repository.url, build_command: 'grep slow greeting.txt; echo here; sleep 100' }
-  const { id } = await gitDeployment(app, { source_config })
-  const { id: revision } = await newest(id)
-  await expect.poll(() => buildLog(id, revision), { timeout: 60_000, interval: 100 }).toContain('here')
-  await app.rest('POST', `/v2/deployments/${id}/revisions/${revision}/interrupt`)
-  await expect
-    .poll(() => newest(id), { timeout: 30_000, interval: 100 })
-    .toMatchObject({ status: 'INTERRUPTED', source_revision_config: { repo_commit_sha: first } })
-
-  await repository.push('quick')
-  await app.rest('POST', `/v2/deployments/${id}/revisions/${revision}/redeploy`)
-  await expect.poll(() => buildLog(id, revision), { timeout: 60_000, interval: 100 }).toContain(`Fetching ${first}`)
-  await app.rest('POST', `/v2/deployments/${id}/revisions/${revision}/interrupt`)
-}, 120_000)
