@@ -77,3 +77,42 @@ test('a failed deploy restores the restarted revision without another restart', 
   await done(tenant, FIRST)
   expect((await template(tenant)).metadata!.annotations).toEqual(restored)
 })
+
+test.skipIf(Boolean(process.env.TEST_KUBECONFIG))(
+  'restarts of containers are reported with their cause, and another holder reports the same ids',
+  async () => {
+    const secrets = [{ name: 'KEY', value: 'the secret' }]
+    const tenant = await serving(site, {}, { secrets })
+    const { namespace, test: cluster } = site
+    const [pod] = await tenant.pods()
+    const [status] = pod!.status!.containerStatuses!
+    const restarted = (restartCount: number, terminated: object) =>
+      cluster.standIn!.setStatus('Pod', namespace, pod!.metadata!.name!, {
+        ...pod!.status,
+        containerStatuses: [{ ...status, restartCount, lastState: { terminated } }],
+      })
+    const reported = (of: Tenant) => of.runtime.restarts!(of.id)
+    const finishedAt = '2026-11-27T12:00:00Z'
+    restarted(1, { exitCode: 3, reason: 'Error', finishedAt, message: 'no the secret' })
+    await expect.poll(() => reported(tenant).length).toBe(1)
+    restarted(3, { exitCode: 137, reason: 'OOMKilled', finishedAt })
+    await expect.poll(() => reported(tenant).length).toBe(3)
+    const revisionId = tenant.run!.revision.id
+    const about = { revisionId, at: '2026-11-27T12:00:00.000Z' }
+    const killed = { ...about, reason: 'OUT_OF_MEMORY', exitCode: null, signal: 'SIGKILL' }
+    expect(reported(tenant)).toMatchObject([
+      {
+        ...about,
+        reason: 'CRASHED',
+        exitCode: 3,
+        signal: null,
+        message: expect.stringMatching(/exited with code 3: no •+/),
+      },
+      killed,
+      killed,
+    ])
+    const other = tenant.takenOver((await site.another()).runtime, '2')
+    other.ensure()
+    await expect.poll(() => reported(other).map(({ id }) => id)).toEqual([reported(tenant)[2]!.id])
+  },
+)

@@ -331,6 +331,41 @@ test('a repeated report gets the first answer', async () => {
   expect(await deadlineOf(again.assignment)).toEqual(deadline)
 })
 
+test('restarts that a heartbeat reports are counted once, shown over REST and GraphQL, and are events', async () => {
+  const listener = await connect()
+  const { id } = await create(listener)
+  const [claim] = await listener.claim()
+  const revision_id = (await app.call('GET', `/v2/deployments/${id}`)).body.latest_revision_id
+  const ended = { revision_id, at: '2026-11-27T12:00:00.000Z', reason: 'OUT_OF_MEMORY', signal: 'SIGKILL' }
+  const restarts = ['a', 'b'].map((name) => ({ ...ended, id: name, message: `${name} was killed` }))
+  await listener.beat([{ ...held(claim), restarts }])
+  await listener.beat([{ ...held(claim), restarts }])
+  const other = await connect()
+  await other.beat([{ ...held(claim), restarts: [{ ...restarts[0], id: 'c' }] }])
+  const { body } = await app.call('GET', `/v2/deployments/${id}`)
+  const last = { at: ended.at, reason: 'OUT_OF_MEMORY', signal: 'SIGKILL', message: 'b was killed' }
+  expect(body).toMatchObject({ restart_count: 2, last_restart: { ...last, revision_id, exit_code: null } })
+  const query = `query ($id: ID!) { deployment(id: $id) { restartCount
+    lastRestart { at revisionId reason exitCode signal message } events(last: 1) { nodes { type reason message count } } } }`
+  const { data } = await app.gql(query, { id })
+  expect(data.deployment).toEqual({
+    restartCount: 2,
+    lastRestart: { ...last, revisionId: revision_id, exitCode: null },
+    events: { nodes: [{ type: 'agent.restarted', reason: 'OUT_OF_MEMORY', message: 'a was killed', count: 1 }] },
+  })
+  const events = await app.call('GET', `/v2/deployments/${id}/events`, { query: { types: 'agent.*' } })
+  expect(events.body.resources).toEqual([
+    expect.objectContaining({
+      type: 'agent.restarted',
+      revision_id,
+      count: 1,
+      actor: expect.objectContaining({ kind: 'listener' }),
+    }),
+  ])
+  const wrong = await listener.post('heartbeat', { claims: [{ ...held(claim), restarts: [{ id: 'x' }] }] })
+  expect(wrong.status).toBe(422)
+})
+
 test('a repeated heartbeat returns the changes of a lost answer', async () => {
   const listener = await connect()
   const deployment = await create(listener)

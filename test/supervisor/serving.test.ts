@@ -229,6 +229,9 @@ test('an agent that exits is restarted without a server, and the health has its 
   await expect
     .poll(() => server.said.map((said) => (said.say === 'state' ? said.state.health?.message : null)))
     .toContain('The agent exited with code 7')
+  expect(server.state().restarts).toEqual([
+    expect.objectContaining({ reason: 'CRASHED', exitCode: 7, signal: null, message: 'The agent exited with code 7' }),
+  ])
   server.close()
   await expect.poll(() => get(`${url}/pid`).catch(() => '')).toMatch(/^\d+$/)
   expect(await get(`${url}/pid`)).not.toBe(String(before))

@@ -156,6 +156,7 @@ function currentStatus(
     reason,
     message,
     attempt,
+    count: null,
     changed: [],
     actor: null,
     occurredAt: since,

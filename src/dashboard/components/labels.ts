@@ -94,6 +94,19 @@ export function servingState({ status, serving, health, activeRevision, latestRe
   return { label: `Serving${replicas}`, tone: 'good' }
 }
 
+interface RestartCause {
+  reason: string
+  exitCode: number | null
+  signal: string | null
+}
+
+/** Why an agent was restarted: `out of memory`, `exit code 7`. */
+export function restartCause({ reason, exitCode, signal }: RestartCause): string {
+  if (reason === 'HEALTH_CHECK_TIMED_OUT') return 'health check'
+  if (reason !== 'CRASHED') return reason.toLowerCase().replaceAll('_', ' ')
+  return signal ?? (exitCode === null ? 'crash' : `exit code ${exitCode}`)
+}
+
 /**
  * The last two parts of a repository's URL, such as `acme/agents`. The parts before (a group or folder) are mostly the
  * same.

@@ -27,6 +27,14 @@ export const liveDeploymentFragment = graphql(
         reason
         observedAt
       }
+      restartCount
+      lastRestart {
+        at
+        reason
+        exitCode
+        signal
+        message
+      }
       url
       nameUrl
       access

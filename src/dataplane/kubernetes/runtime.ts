@@ -98,6 +98,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
     prune: async (deploymentId, keepArtifacts) => images?.prune(deploymentId, keepArtifacts),
     drop,
     health: (deploymentId) => controllers.get(deploymentId)?.health,
+    restarts: (deploymentId) => controllers.get(deploymentId)?.restarts ?? [],
     url: (deploymentId) => controllers.get(deploymentId)?.url,
     // the lease of a dead holder expires; nothing of it runs on this machine
     registerHolder: async () => async () => undefined,

@@ -213,6 +213,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     drop: async (deploymentId) => machine.databaseLimits.unwatch(deploymentId),
     health: (deploymentId) =>
       withDatabaseProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
+    restarts: (deploymentId) => all.get(deploymentId)?.restarts ?? [],
     idle: (deploymentId) => all.get(deploymentId)?.isAsleep,
     measure: () => measure([...all.values()].map((supervised) => supervised.measurable)),
     url: (deploymentId) => all.get(deploymentId)?.url,

@@ -3,6 +3,7 @@
  * Every call is idempotent and may follow a crash at any point.
  */
 import type {
+  AgentRestart,
   BuildPlanReport,
   Claim,
   Health,
@@ -119,6 +120,8 @@ export interface Runtime {
   drop(deploymentId: string): Promise<void>
   /** undefined: nothing should run */
   health(deploymentId: string): Health | undefined
+  /** agents of it that ended by themselves and were started again: the newest, oldest first */
+  restarts?(deploymentId: string): readonly AgentRestart[]
   /** whether its agent was ended because it got no requests, for runtimes that do that; undefined: not known */
   idle?(deploymentId: string): boolean | undefined
   /** where a deployment that should serve is reached, for runtimes in which that can change without a deploy */

@@ -12,6 +12,7 @@ import { LatestAssignment } from './latest-assignment.ts'
 import { Lease } from './lease.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform-step.ts'
+import { RestartReports } from './restart-reports.ts'
 import { ensureStopped, StuckError } from './stop-step.ts'
 
 export interface ClaimRunnerOptions {
@@ -70,6 +71,7 @@ export class ClaimRunner {
   /** true during a hand-over: the step itself changes what runs */
   #handingOver = false
   #finish!: () => void
+  readonly #restarts = new RestartReports()
   /** URL of the deployment in the last heartbeat, and in the last one that arrived */
   #sentUrl: string | undefined
   #toldUrl: string | undefined
@@ -119,6 +121,7 @@ export class ClaimRunner {
     const idle = runtime.idle?.(this.claim.deployment.id)
     const url = runtime.url?.(this.claim.deployment.id)
     this.#sentUrl = url
+    const restarts = this.#restarts.toReport(runtime.restarts?.(this.claim.deployment.id) ?? [])
     const { claimId, token } = this.claim
     return {
       claimId,
@@ -128,6 +131,7 @@ export class ClaimRunner {
         progress: this.#progress && { ...this.#progress, message: storable(this.#progress.message) },
       }),
       ...(health && { health: { ...health, message: health.message && storable(health.message) } }),
+      ...(restarts.length > 0 && { restarts }),
       ...(idle !== undefined && { idle }),
       ...(url && url !== this.#toldUrl && { url }),
     }
@@ -138,6 +142,7 @@ export class ClaimRunner {
     if (this.ended) return
     this.#lease.renewed(since, leaseSeconds)
     this.#toldUrl = this.#sentUrl
+    this.#restarts.reported()
   }
 
   /** ms until this process gives up the lease. */

@@ -39,6 +39,7 @@ export const VIEW_FIELDS = {
   editVersion: true,
   provisionedAt: true,
   idle: true,
+  restarts: true,
   url: true,
   latestRevisionId: true,
   secretSet: true,

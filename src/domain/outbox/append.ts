@@ -20,6 +20,8 @@ export interface NewEvent {
   reason?: Reason | null
   message?: string | null
   attempt?: number | null
+  /** number of occurrences that it stands for; absent: one */
+  count?: number
   /** names of changed fields in snake_case; never values */
   changed?: readonly string[]
   /** absent: the system */
@@ -73,14 +75,14 @@ const APPEND = {
       UPDATE event_counters SET sequence = sequence + $2::int WHERE workspace_id = $1::uuid RETURNING sequence
     ), inserted AS (
       INSERT INTO events (workspace_id, sequence, type, deployment_id, revision_id, subject_id,
-                          from_status, to_status, reason, message, attempt, changed, actor, actor_kind, actor_name)
+                          from_status, to_status, reason, message, attempt, count, changed, actor, actor_kind, actor_name)
       SELECT $1::uuid, counter.sequence - $2::int + e.position, e.type, e."deploymentId", e."revisionId",
-             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.reason, e.message, e.attempt,
+             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.reason, e.message, e.attempt, e.count,
              e.changed, e.actor, ${KIND_OF_ACTOR}, ${NAME_OF_ACTOR}
       FROM counter, ROWS FROM (jsonb_to_recordset($3::jsonb) AS (
              type text, "deploymentId" uuid, "revisionId" uuid, "subjectId" text,
-             "from" text, "to" text, reason text, message text, attempt int, changed text[], actor text, kind text, name text
-           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt,
+             "from" text, "to" text, reason text, message text, attempt int, count int, changed text[], actor text, kind text, name text
+           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt, count,
                                    changed, actor, kind, name, position)
       RETURNING *
     )

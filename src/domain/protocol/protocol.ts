@@ -34,6 +34,7 @@ export type ClaimRequest = z.output<typeof claimRequest> & { holder: string }
 export type HeartbeatItem = z.output<typeof heartbeatItem>
 export type HeartbeatRequest = z.output<typeof heartbeatRequest>
 export type Health = NonNullable<HeartbeatItem['health']>
+export type AgentRestart = NonNullable<HeartbeatItem['restarts']>[number]
 export type LogEntry = z.output<typeof logEntry>
 export type LogsRequest = z.output<typeof logsRequest> & OfClaim
 

@@ -83,6 +83,24 @@ const health = wireObject(
   { id: 'Health' },
 )
 
+const agentRestart = wireObject(
+  {
+    id: text(256).min(1).describe('The same in each report of this restart.'),
+    at: z.iso.datetime().describe('When the agent ended.'),
+    revisionId: uuid.describe('The revision of the agent.'),
+    reason: z
+      .codec(word, z.custom<Reason>(), {
+        decode: (sent) => knownReason(sent, 'CRASHED' as const),
+        encode: (reason) => reason,
+      })
+      .describe('A word of the enum Reason: CRASHED, OUT_OF_MEMORY, a limit, or HEALTH_CHECK_TIMED_OUT.'),
+    exitCode: z.int().nullable().default(null),
+    signal: text(32).nullable().default(null).describe('The signal that ended it, such as SIGTERM.'),
+    message: text(MAX_CHARS.healthMessage).describe('Why it ended, for people.'),
+  },
+  { id: 'AgentRestart' },
+)
+
 /** What the current step waits for. Each heartbeat repeats it. No code depends on it. */
 export interface Progress {
   /** may also be a reason of failures, while the step can still recover */
@@ -128,6 +146,9 @@ export const heartbeatItem = wireObject(
         'What the current step waits for. It becomes status_message and reason of the revision during the step. null: nothing blocks the step. Absent: unchanged. A text is a message without a reason.',
       ),
     health: maybe(health),
+    restarts: maybe(z.array(agentRestart).max(50)).describe(
+      'Agents that ended by themselves and were started again. Report each in several heartbeats: a report may get lost, and a repeated one counts once.',
+    ),
     idle: maybe(z.boolean()).describe('true: the deployment serves no requests, and its status becomes UNUSED.'),
     url: maybe(z.url({ protocol: /^https?$/ }).max(2048)).describe(
       'The URL of a deployed revision, if it may have changed since the DEPLOY.',

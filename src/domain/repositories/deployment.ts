@@ -6,6 +6,7 @@ import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
 import type { ReadCore, Statement, Tx } from '../transaction/context.ts'
 import type { LockedListener, OnDuplicate } from '../transaction/unit-of-work.ts'
+import type { StoredRestarts } from '../values/agent-restart.ts'
 import { customHostOf } from '../values/custom-host.ts'
 import { type Change, storedChange } from '../values/deployment-change.ts'
 import type { EventActor } from '../values/event-types.ts'
@@ -75,6 +76,7 @@ export function insert(
     url: null,
     imageVersion: null,
     health: null,
+    restarts: null,
     latestRevisionId: null,
     latestOutcome: null,
     attention: 0,
@@ -138,6 +140,11 @@ export function restarted(tx: Tx, deployment: LockedDeployment, actor: EventActo
   const earliest = (deployment.restartedAt?.getTime() ?? 0) + 1
   const restartedAt = new Date(Math.max(tx.now().getTime(), earliest))
   return write(tx, deployment, { restartedAt, ...changed(tx, deployment, { what: 'RESTARTED', actor }) })
+}
+
+/** Records restarts of its agents, which no caller requested. */
+export function agentsRestarted(tx: Tx, deployment: LockedDeployment, restarts: StoredRestarts): LockedDeployment {
+  return write(tx, deployment, { restarts: restarts as unknown as Prisma.JsonObject })
 }
 
 /** The lease holder has a new assignment: raises the generation and wakes waiting workers. */

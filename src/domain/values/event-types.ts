@@ -7,6 +7,8 @@ export const EVENT_TYPES = {
     'A deployment was changed. `changed` names the fields; if it is empty, a new revision was created.',
   'deployment.tagged': 'The tags of a deployment changed.',
   'deployment.restarted': 'A restart of the running revision of a deployment was requested.',
+  'agent.restarted':
+    'An agent ended by itself and was started again. `reason` and `message` say why. At most one event a minute for each reason; `count` is the number of restarts since the last one.',
   'deployment.provisioned': 'The resources that a deployment needs in its runtime exist.',
   'deployment.deleted': 'The deletion of a deployment was requested.',
   'deployment.torn_down': 'The resources of a deployment in its runtime were removed. This is its last event.',

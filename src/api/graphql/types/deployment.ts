@@ -22,6 +22,7 @@ import { readDeployment, TAGS } from '../../../domain/deployments/read.ts'
 import type { Window } from '../../../domain/paging/paging.ts'
 import { countRevisions, parseRevisionFilter, REVISIONS, revisionCursor } from '../../../domain/revisions/read.ts'
 import { presentWithOrigins } from '../../../domain/secrets/secret-set.ts'
+import { lastRestart, type LastRestart as Restart, restartCount } from '../../../domain/values/agent-restart.ts'
 import { CHANGE_FIELDS, lastChangeOf } from '../../../domain/values/deployment-change.ts'
 import {
   effectiveResources,
@@ -71,6 +72,18 @@ const DeploymentHealth = builder.objectRef<Health>('DeploymentHealth').implement
   }),
 })
 
+const LastRestart = builder.objectRef<Restart>('LastRestart').implement({
+  description: 'The end of an agent that was then started again.',
+  fields: (t) => ({
+    at: t.expose('at', { type: 'DateTime', description: 'When the agent ended.' }),
+    revisionId: t.exposeID('revisionId', { description: 'The revision of the agent.' }),
+    reason: t.expose('reason', { type: Reason, description: 'Why it ended.' }),
+    exitCode: t.exposeInt('exitCode', { nullable: true }),
+    signal: t.exposeString('signal', { nullable: true, description: 'The signal that ended it, such as `SIGTERM`.' }),
+    message: t.exposeString('message', { description: 'The reason as a message for people.' }),
+  }),
+})
+
 const resourcesOf = (stored: Resources | null, requested: object | null | undefined) => {
   const effective = requested
     ? effectiveResources({ query: { resource_spec: rawResources(requested) } })
@@ -80,6 +93,8 @@ const resourcesOf = (stored: Resources | null, requested: object | null | undefi
 
 const clocked = derivedNow({ select: EXPIRY_FIELDS, derive: deploymentValidUntil })
 type Conditioned = Parameters<typeof conditionOf>[0]
+
+const COUNT_FIELDS = { restarts: true } as const
 
 const REVISION_PAGE = {
   list: REVISIONS,
@@ -203,6 +218,16 @@ export const Deployment = builder.prismaObject('Deployment', {
     restarting: t.boolean({
       description: 'Whether that restart is not done yet. The old processes serve until the new ones are ready.',
       ...derived(RESTART_FIELDS, isRestarting),
+    }),
+    restartCount: t.int({
+      description: 'How often an agent ended by itself and was started again.',
+      ...derived(COUNT_FIELDS, restartCount),
+    }),
+    lastRestart: t.field({
+      type: LastRestart,
+      nullable: true,
+      description: 'The newest of these restarts.',
+      ...derived(COUNT_FIELDS, lastRestart),
     }),
     lastChange: t.field({
       type: DeploymentChange,

@@ -54,6 +54,10 @@ export const Event = builder.objectRef<StoredEvent>('Event').implement({
     }),
     message: t.exposeString('message', { nullable: true }),
     attempt: t.exposeInt('attempt', { nullable: true }),
+    count: t.exposeInt('count', {
+      nullable: true,
+      description: 'The number of occurrences that the event stands for. Null: one.',
+    }),
     subjectId: t.exposeID('subjectId', {
       nullable: true,
       description: 'The id of the changed resource, if it is neither a deployment nor a revision.',

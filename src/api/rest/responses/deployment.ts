@@ -9,6 +9,7 @@ import type { BulkResult } from '../../../domain/deployments/delete.ts'
 import type { DeploymentView } from '../../../domain/deployments/read.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { presentSecrets } from '../../../domain/secrets/secret-set.ts'
+import { lastRestart, restartCount } from '../../../domain/values/agent-restart.ts'
 import { DEPLOYMENT_CHANGES, type DeploymentChange, lastChangeOf } from '../../../domain/values/deployment-change.ts'
 import { DeploymentAccess, Source } from '../../../domain/values/row-types.ts'
 import {
@@ -33,6 +34,18 @@ const health = responseSchema(
     message: z.string().nullable().describe('Why some replicas do not serve.'),
     reason,
     observed_at: time.nullable().describe('When this health was first reported; null if there was no report yet.'),
+  },
+)
+
+const restart = responseSchema(
+  { id: 'LastRestart' },
+  {
+    at: time.describe('When the agent ended.'),
+    revision_id: uuid.describe('The revision of the agent.'),
+    reason,
+    exit_code: z.int().nullable(),
+    signal: z.string().nullable().describe('The signal that ended it, such as SIGTERM.'),
+    message: z.string(),
   },
 )
 
@@ -103,6 +116,8 @@ export const deployment = responseSchema(
     restarting: z
       .boolean()
       .describe('Whether that restart is not done yet. The old processes serve until the new ones are ready.'),
+    restart_count: z.int().describe('How often an agent ended by itself and was started again.'),
+    last_restart: restart.nullable().describe('The newest of these restarts.'),
     created_at: time,
     updated_at: time,
   },
@@ -125,6 +140,8 @@ export const deployment = responseSchema(
       health: healthOf(view, now),
       url: deploymentUrl(view),
       restarting: isRestarting(view),
+      restartCount: restartCount(view),
+      lastRestart: lastRestart(view),
     }
   },
 )

@@ -25,6 +25,7 @@ const SENTENCES: Record<string, string> = {
   'deployment.created': 'created',
   'deployment.tagged': 'changed the tags of',
   'deployment.restarted': 'restarted',
+  'agent.restarted': 'restarted the agent of',
   'deployment.provisioned': 'prepared',
   'deployment.deleted': 'asked for the deletion of',
   'deployment.torn_down': 'tore down',

@@ -2,7 +2,7 @@
 import { Stack, Text } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { servingState } from '../../components/labels.ts'
+import { restartCause, servingState } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { StateBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
@@ -40,6 +40,7 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
               )}
             </Text>
           )}
+          <Restarts deployment={deployment} />
           {health && health.draining > 0 && (
             <Text size="xs" c="dimmed">
               {health.draining === 1
@@ -85,6 +86,15 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
         </Fact>
       )}
     </dl>
+  )
+}
+
+function Restarts({ deployment: { restartCount: count, lastRestart: last } }: { deployment: ShownDeployment }) {
+  if (!last) return null
+  return (
+    <Text size="xs" c="dimmed" title={last.message} component="div">
+      {count === 1 ? '1 restart' : `${count} restarts`}, last: {restartCause(last)} <TimeAgo at={last.at} />
+    </Text>
   )
 }
 

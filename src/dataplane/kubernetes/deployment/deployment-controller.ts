@@ -2,7 +2,7 @@
  * Controller of one claimed deployment: gives the reconciler one desired state, from `run` or from the running step.
  * A deploy makes its candidate the desired state, and a failure restores the active revision. See ../README.md.
  */
-import type { Health, Run } from '../../../domain/protocol/protocol.ts'
+import type { AgentRestart, Health, Run } from '../../../domain/protocol/protocol.ts'
 import { resultWithin } from '../../../platform/async/time-limit.ts'
 import { EMPTY_MASK } from '../../output/mask.ts'
 import { maskFailures, warnOfShortSecrets } from '../../output/mask-failure.ts'
@@ -25,6 +25,7 @@ import { type InfrastructureConfig, infrastructureConfigOf } from '../render/ext
 import { customUrlOf, urlOf } from '../render/public-route.ts'
 import { defaultsNote } from '../render/resources.ts'
 import { requireWithin } from '../render/security.ts'
+import { AgentRestarts } from '../rollout/agent-restarts.ts'
 import { healthOf } from '../rollout/health.ts'
 import { infrastructureRestarts } from '../rollout/infrastructure-restarts.ts'
 import { GracePeriods } from '../rollout/problem.ts'
@@ -60,6 +61,7 @@ export class DeploymentController {
   readonly #reconciler: Reconciler
   readonly #password: DatabasePassword = { value: null }
   readonly #gracePeriods = new GracePeriods()
+  readonly #agentRestarts: AgentRestarts
   readonly #since = new Date()
   #provisioned: boolean
   #infrastructure: InfrastructureConfig | null = null
@@ -80,6 +82,7 @@ export class DeploymentController {
     this.#provisioned = provisioned
     this.#fence = { token: BigInt(claim.token), leaseValid: () => !this.#stopped && claim.leaseValid() }
     const { cluster, log, restarts } = context
+    this.#agentRestarts = new AgentRestarts(cluster)
     const rounds = infrastructureRestarts(
       restarts,
       () => this.#rolloutContext(),
@@ -99,6 +102,7 @@ export class DeploymentController {
   }
 
   onObjectChange(): void {
+    this.#agentRestarts.observe(this.#context.cluster.pods(this.#deployment.deploymentId))
     this.#reconciler.enqueue()
     this.#endRestore()
     this.#changed()
@@ -204,6 +208,12 @@ export class DeploymentController {
       message: message && served.mask(message).slice(0, MAX_MESSAGE_CHARACTERS),
       ...(this.#isRestarted() ? { restartedAt: this.#restart!.at } : {}),
     }
+  }
+
+  /** Restarts of its agents, with secrets masked. */
+  get restarts(): AgentRestart[] {
+    const mask = this.#revisions.current?.mask ?? EMPTY_MASK
+    return this.#agentRestarts.recent.map((restart) => ({ ...restart, message: mask(restart.message) }))
   }
 
   /** The address of the active revision, once its objects are applied: settings or a new name may have changed it. */

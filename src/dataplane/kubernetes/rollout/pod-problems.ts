@@ -139,7 +139,8 @@ function endReason({ state, lastState }: V1ContainerStatus): Reason {
   return end?.reason === 'OOMKilled' ? 'OUT_OF_MEMORY' : 'CRASHED'
 }
 
-function describeEnd(container: V1ContainerStatus): string {
+/** Like `exited with code 1 (Error)`, of its last end. */
+export function describeEnd(container: V1ContainerStatus): string {
   const end = container.state?.terminated ?? container.lastState?.terminated
   if (!end) return `was restarted (${container.restartCount} times so far)`
   if (end.reason === 'OOMKilled') return 'was killed because it used more memory than its limit (OOMKilled)'

@@ -3,7 +3,7 @@
  * Level-based: after a failure it connects, starts and sends the desired state again (README.md).
  */
 import fs from 'node:fs'
-import type { Health, Progress } from '../../../domain/protocol/protocol.ts'
+import type { AgentRestart, Health, Progress } from '../../../domain/protocol/protocol.ts'
 import { backoff } from '../../../platform/async/retry.ts'
 import { Semaphore } from '../../../platform/async/semaphore.ts'
 import { unlessAborted } from '../../../platform/async/time-limit.ts'
@@ -134,6 +134,10 @@ export class SupervisedDeployment {
     const limit = serving?.revisionId === revisionId && memoryMb ? memoryMb * 1e6 : null
     const served = serving && { revisionId: serving.revisionId, ready: health?.ready ?? 0, memoryLimit: limit }
     return { deploymentId: this.#deploymentId, agents, serving: served ?? null }
+  }
+
+  get restarts(): readonly AgentRestart[] {
+    return this.#link.connection?.state.restarts ?? []
   }
 
   /** undefined: nothing should run, or the state is not known yet. */

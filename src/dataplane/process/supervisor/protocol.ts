@@ -2,7 +2,7 @@
  * Messages between a server and a supervisor: one JSON object per line, over a Unix socket. `hello`, `end` and their
  * answers never change between versions, so that any server can replace any supervisor (README.md).
  */
-import type { Health, Progress, Reason } from '../../../domain/protocol/protocol.ts'
+import type { AgentRestart, Health, Progress, Reason } from '../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../platform/postgres/embedded/account.ts'
 import type { Bounds, DoorProgram } from '../door/messages.ts'
 import type { Confinement } from '../isolation/confinement.ts'
@@ -182,6 +182,8 @@ export interface State {
   retired: SupervisedAgent[]
   /** health of the serving agent; null: nothing should serve */
   health: Health | null
+  /** restarts of agents that ended by themselves: the newest, oldest first; absent: supervisors of earlier versions */
+  restarts?: AgentRestart[]
 }
 
 export interface SupervisedAgent {

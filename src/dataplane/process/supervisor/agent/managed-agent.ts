@@ -1,5 +1,6 @@
 /** Runs one revision's agent: restarts it with back-off whenever it exits. */
-import type { Health, LogLevel, Progress } from '../../../../domain/protocol/protocol.ts'
+import { randomUUID } from 'node:crypto'
+import type { AgentRestart, Health, LogLevel, Progress } from '../../../../domain/protocol/protocol.ts'
 import { backoff, sleep } from '../../../../platform/async/retry.ts'
 import { withTimeout } from '../../../../platform/async/time-limit.ts'
 import { createMask, type Mask } from '../../../output/mask.ts'
@@ -9,6 +10,7 @@ import type { Upstream } from '../../door/messages.ts'
 import type { Exceeded } from '../../isolation/limits.ts'
 import type { ResourceLimits } from '../../isolation/resource-limits.ts'
 import { proportionalBytes, usageOf } from '../../isolation/usage.ts'
+import type { Exit } from '../../processes/process-group.ts'
 import type { AgentPlan, SupervisedAgent } from '../protocol.ts'
 import type { AgentContext } from './process.ts'
 import { type Agent, PortTaken, startAgent, whyEnded } from './start.ts'
@@ -29,6 +31,8 @@ export class ManagedAgent {
   readonly key: string
   /** called after each change of its state */
   onChange: () => void = () => undefined
+  /** called when it has ended by itself and will be started again */
+  onRestart: (restart: AgentRestart) => void = () => undefined
   readonly #context: AgentContext
   readonly #stop = new AbortController()
   #plan: AgentPlan
@@ -135,6 +139,7 @@ export class ManagedAgent {
     const { signal } = this.#stop
     for (let restarts = 0; ; ) {
       let upMs = 0
+      let exit: Exit = { code: null, signal: null }
       try {
         this.#agent ??= await withTimeout(START_TIMEOUT_MS, signal, (inTime) =>
           this.#start(inTime, ({ reason, message }) => {
@@ -148,6 +153,7 @@ export class ManagedAgent {
         const ended = await this.#agent.ended
         upMs = performance.now() - since
         this.#problem = whyEnded(ended)
+        exit = ended.exit
       } catch (error) {
         const failure = this.#toUserError(error)
         if (failure instanceof StepFailure)
@@ -158,12 +164,28 @@ export class ManagedAgent {
       this.#pid = null
       this.onChange()
       if (signal.aborted) return
+      this.#reportRestart(exit)
       if (upMs > RECOVERED_MS) restarts = 0
       const wait = backoff(restarts++, 500, 30_000)
       this.note(`${this.#problem?.message.replace(/\.$/, '')}; restart ${restarts} in ${wait / 1000} s`)
       await sleep(wait, signal)
       if (signal.aborted) return
     }
+  }
+
+  #reportRestart({ code, signal }: Exit): void {
+    const { reason, message } = this.#problem ?? STARTING
+    const { revisionId } = this.#plan
+    const at = new Date().toISOString()
+    this.onRestart({
+      id: randomUUID(),
+      at,
+      revisionId,
+      reason,
+      exitCode: code,
+      signal,
+      message: message.slice(0, 1000),
+    })
   }
 
   async #start(signal: AbortSignal, onProgress: (progress: Progress) => void = () => undefined): Promise<Agent> {

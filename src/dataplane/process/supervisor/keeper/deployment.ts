@@ -1,5 +1,5 @@
 /** The agents of one deployment: the serving agent, the candidate, and the replaced agents that drain. */
-import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
+import type { AgentRestart, Health, Progress } from '../../../../domain/protocol/protocol.ts'
 import { resultWithin, withTimeout } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { Bounds, Place } from '../../door/messages.ts'
@@ -12,6 +12,8 @@ import { RetiredAgents, type RetiredOptions } from './retired-agents.ts'
 const BIND_TIMEOUT_MS = 30_000
 /** failed attempts to open the port before the health reports it */
 const TRIES_UNREPORTED = 10
+/** restarts that the state has */
+const MAX_RESTARTS = 50
 /** longest wait of a request for a switch */
 const MAX_HOLD_MS = 10_000
 
@@ -36,6 +38,7 @@ export class Deployment {
   #serving: ManagedAgent | null = null
   #candidate: Candidate | null = null
   readonly #retired: RetiredAgents
+  #restarts: AgentRestart[] = []
   #port: number | null = null
   /** failed attempts to open the port since it was open */
   #tries = 0
@@ -58,6 +61,7 @@ export class Deployment {
       candidate: this.#candidate?.agent.summary ?? null,
       retired: this.#retired.summaries,
       health: health && this.#problem ? unreachable(health, this.#problem) : health,
+      restarts: this.#restarts,
     }
   }
 
@@ -174,6 +178,10 @@ export class Deployment {
 
   #newAgent(plan: AgentPlan): ManagedAgent {
     const agent = new ManagedAgent(this.#options.agentContext, plan)
+    agent.onRestart = (restart) => {
+      this.#restarts = [...this.#restarts, restart].slice(-MAX_RESTARTS)
+      this.#options.onChange()
+    }
     agent.onChange = () => {
       if (this.#serving === agent) void this.#options.door.setState({ upstream: agent.upstream })
       this.#options.onChange()
