@@ -196,6 +196,7 @@ export const FOLDERS: readonly Row[] = [
   ['dashboard/components', 'dashboard/api'],
   ['dashboard/components/upload', 'dashboard/api'],
   ['dashboard/components/try-it', 'dashboard/api dashboard/components'],
+  ['dashboard/components/metrics', 'dashboard/api dashboard/components'],
   ['dashboard/pages/*', 'dashboard/api dashboard/components dashboard/components/*'],
   ['dashboard/app', 'dashboard/**'],
 
@@ -255,8 +256,8 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['api/rest/**', 5_600],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_600],
   ['client cli/**', 5_090],
-  ['dashboard/pages/*', 12_060],
-  ['dashboard/app dashboard/api dashboard/components/**', 4_995],
+  ['dashboard/pages/*', 12_100],
+  ['dashboard/app dashboard/api dashboard/components/**', 5_890],
   ['app/** start .', 3_075],
 ]
 

@@ -6,6 +6,7 @@ import { createRootRoute, createRoute, Outlet, redirect } from '@tanstack/react-
 import { isSignedIn } from '../api/session.ts'
 import { activitySearch } from '../pages/activity/search.ts'
 import { compareSearch } from '../pages/compare/search.ts'
+import { deploymentSearch } from '../pages/deployment/search.ts'
 import DeploymentsPage from '../pages/deployments/deployments-page.tsx'
 import { deploymentsSearch } from '../pages/deployments/search.ts'
 import { oauthSearch } from '../pages/oauth/search.ts'
@@ -91,7 +92,7 @@ const pages = [
   workspaceHome,
   deployments,
   page('/deployments/new', () => import('../pages/new-deployment/new-deployment-page.tsx')),
-  page('/deployments/$id', () => import('../pages/deployment/deployment-page.tsx')),
+  page('/deployments/$id', () => import('../pages/deployment/deployment-page.tsx'), deploymentSearch),
   page('/deployments/$id/settings', () => import('../pages/settings/settings-page.tsx')),
   page('/deployments/$id/compare', () => import('../pages/compare/compare-page.tsx'), compareSearch),
   page('/deployments/$id/revisions/$revisionId', () => import('../pages/revision/revision-page.tsx'), revisionSearch),

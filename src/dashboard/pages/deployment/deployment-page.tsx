@@ -1,6 +1,6 @@
 /** `/w/$ws/deployments/$id`: a deployment with its health, latest rollout, revisions and actions. */
 import { Badge, Group, Paper, Stack, Text, Title } from '@mantine/core'
-import { useParams } from '@tanstack/react-router'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { useQuery } from 'urql'
 import { isNotFound, problemOf } from '../../api/problem.ts'
@@ -9,6 +9,7 @@ import { ActorName } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
 import { isOpen, repositoryName, SOURCE_LABELS, stateOf } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
+import { DEFAULT_RANGE, type RangeName } from '../../components/metrics/ranges.ts'
 import { NotFound, Page, QueryView } from '../../components/page.tsx'
 import { Reason, ReasonLinks } from '../../components/reason.tsx'
 import { useDeploymentRefresh, useLastValue } from '../../components/refresh.ts'
@@ -22,8 +23,12 @@ import { MIN_ROLLOUTS } from './rollout-times.ts'
 import { Timeline } from './timeline.tsx'
 import { TryItSection } from './try-it-section.tsx'
 
-/** Renders nothing if uPlot fails to load: it rejects a browser language that is no BCP 47 tag (`en-US@posix`). */
+/** Charts render nothing if uPlot fails to load: it rejects a browser language that is no BCP 47 tag (`en-US@posix`). */
 const RolloutChart = lazy(() => import('./rollout-chart.tsx').catch(() => ({ default: () => null })))
+
+const MetricsSection = lazy(() =>
+  import('../../components/metrics/metrics-section.tsx').catch(() => ({ default: () => null })),
+)
 
 export default function DeploymentPage() {
   const { id } = useParams({ from: '/w/$ws/deployments/$id' })
@@ -152,6 +157,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
           </Stack>
         </Paper>
       )}
+      {status !== 'AWAITING_DELETE' && <MetricsView deployment={deployment} />}
       {deployment.newest.totalCount >= MIN_ROLLOUTS && (
         <Suspense>
           <RolloutChart
@@ -183,6 +189,20 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
       </Stack>
       <Dialog dialog={dialog?.(deployment) ?? null} onClose={() => setDialog(null)} />
     </Page>
+  )
+}
+
+/** The charts. Their range is in the address. */
+function MetricsView({ deployment: { id, status, activeRevision } }: { deployment: ShownDeployment }) {
+  const { range = DEFAULT_RANGE } = useSearch({ from: '/w/$ws/deployments/$id' })
+  const navigate = useNavigate({ from: '/w/$ws/deployments/$id' })
+  const onRange = (chosen: RangeName) =>
+    void navigate({ search: chosen === DEFAULT_RANGE ? {} : { range: chosen }, resetScroll: false })
+  const state = !activeRevision ? 'never served' : status === 'UNUSED' ? 'asleep' : 'serving'
+  return (
+    <Suspense>
+      <MetricsSection {...{ id, state, range, onRange }} />
+    </Suspense>
   )
 }
 

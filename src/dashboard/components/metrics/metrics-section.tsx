@@ -1,0 +1,116 @@
+/** Charts of what a deployment does. A separate chunk keeps uPlot out of the first load. */
+import { ActionIcon, Group, Paper, SegmentedControl, Stack, Text, Title } from '@mantine/core'
+import '@mantine/core/styles/SegmentedControl.css'
+import { IconRefresh } from '@tabler/icons-react'
+import { useParams } from '@tanstack/react-router'
+import { type ReactNode, useCallback, useMemo, useState } from 'react'
+import { LinkTo } from '../links.tsx'
+import { Loading, PageError } from '../page.tsx'
+import { Chart } from './chart.tsx'
+import { CHARTS } from './charts.ts'
+import { clock } from './format.ts'
+import classes from './metrics.module.css'
+import { type Measured, useMetrics } from './metrics-query.ts'
+import { MetricsTable } from './metrics-table.tsx'
+import { RANGES, type RangeName } from './ranges.ts'
+import { toSteps } from './steps.ts'
+
+interface MetricsSectionProps {
+  id: string
+  /** says why there are no values: nothing serves yet, or it sleeps */
+  state: 'never served' | 'asleep' | 'serving'
+  range: RangeName
+  onRange(range: RangeName): void
+}
+
+export default function MetricsSection({ id, state, range, onRange }: MetricsSectionProps): ReactNode {
+  const { measured, problem, isOld, refresh } = useMetrics(id, range)
+  return (
+    <Paper withBorder p="md" component="section" aria-labelledby="metrics">
+      <Stack gap="sm">
+        <Group justify="space-between" gap="xs">
+          <Title order={2} size="h5" id="metrics">
+            Metrics
+          </Title>
+          <Group gap="xs" wrap="nowrap">
+            <SegmentedControl
+              size="xs"
+              aria-label="Time shown"
+              value={range}
+              onChange={(value) => onRange(value as RangeName)}
+              data={Object.entries(RANGES).map(([value, { label }]) => ({ value, label }))}
+            />
+            <ActionIcon variant="default" aria-label="Read again" title="Read again" onClick={() => void refresh()}>
+              <IconRefresh size={16} />
+            </ActionIcon>
+          </Group>
+        </Group>
+        {problem && <PageError error={problem} retry={() => void refresh()} />}
+        {!measured && !problem && <Loading rows={4} />}
+        {measured && <Content {...{ id, state, measured, range, isOld }} />}
+      </Stack>
+    </Paper>
+  )
+}
+
+interface ContentProps extends Pick<MetricsSectionProps, 'id' | 'state' | 'range'> {
+  measured: Measured
+  isOld: boolean
+}
+
+function Content({ id, state, measured, range, isOld }: ContentProps) {
+  const [pointed, setPointed] = useState<number | null>(null)
+  const shown = useMemo(() => ({ ...measured, steps: toSteps(measured.metrics, measured.until) }), [measured])
+  const onPoint = useCallback((index: number | null) => setPointed(index), [])
+  if (measured.metrics.series.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        {EMPTY[state](RANGES[range].words)}
+      </Text>
+    )
+  return (
+    <>
+      <Text size="xs" c="dimmed" component="div">
+        <Rollouts id={id} measured={measured} range={range} />
+      </Text>
+      <div className={classes.charts} data-old={isOld}>
+        {CHARTS.map((kind) => (
+          <Chart key={kind.title} kind={kind} shown={shown} pointed={pointed} onPoint={onPoint} />
+        ))}
+      </div>
+      <MetricsTable shown={shown} />
+    </>
+  )
+}
+
+const EMPTY = {
+  'never served': () => 'Nothing was measured yet. The charts begin when a revision serves.',
+  asleep: (time: string) => `It is asleep and did nothing in ${time}. A request wakes it, and the charts go on.`,
+  serving: (time: string) => `Nothing was measured in ${time}. New values appear within a minute.`,
+}
+
+const MAX_LINKS = 5
+
+function Rollouts({ id, measured: { marks }, range }: Pick<ContentProps, 'id' | 'measured' | 'range'>) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  if (marks.length === 0) return `No rollout in ${RANGES[range].words}.`
+  const shown = marks.slice(-MAX_LINKS)
+  return (
+    <span className={classes.marks}>
+      <span>Dashed lines: rollouts{marks.length > shown.length && `, ${marks.length} in all`}. Newest:</span>
+      {shown.toReversed().map(({ revisionId, number, at }) => (
+        <span key={revisionId}>
+          <LinkTo
+            to="/w/$ws/deployments/$id/revisions/$revisionId"
+            params={{ ws, id, revisionId }}
+            inherit
+            underline="always"
+          >
+            #{number}
+          </LinkTo>{' '}
+          at {clock(at, RANGES[range].seconds)}
+        </span>
+      ))}
+    </span>
+  )
+}
