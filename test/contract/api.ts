@@ -55,9 +55,9 @@ interface Verb {
 
 const ACTOR = 'kind name id: subject'
 const DEPLOYMENT = `id tenantId name source access idleMinutes status serving statusMessage reason reasonSince whyNotLive url
-  imageVersion restartedAt restarting createdAt updatedAt version latest_revision_id: latestRevision { id }
+  imageVersion restartedAt restarting restartCount lastRestart { at reason message } createdAt updatedAt version latest_revision_id: latestRevision { id }
   active_revision_id: activeRevision { id }
-  lastChange { at what actor { ${ACTOR} } changed revisionId } health { ready desired message reason observedAt }
+  lastChange { at what actor { ${ACTOR} } changed revisionId } health { ready desired draining message reason observedAt }
   secrets { name value } secretReferences { name secretName secretKey }
   sourceRevisionConfig { repoRef graphConfigPath imageUri sourceTarballPath repoCommitSha }
   sourceConfig { integrationId repoUrl deploymentType buildOnPush customUrl listenerId installCommand buildCommand
