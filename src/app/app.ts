@@ -127,6 +127,7 @@ async function assemble(
   core.publicUrl = publicUrl
   const limits = createLimits(config)
   core.slots = limits.slots
+  core.searches = limits.searches
   if (limits.reveals) core.reveals = limits.reveals
   const { admission } = limits
   const signIn = createSignIn({ core, credentialCache, admission, installation })

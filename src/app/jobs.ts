@@ -2,6 +2,7 @@
 import { announceChanges } from '../domain/change-feed/announce.ts'
 import { announceClockChanges } from '../domain/change-feed/clock.ts'
 import { silentBefore } from '../domain/deployment-status/status.ts'
+import { createBlockWriter } from '../domain/logs/blocks.ts'
 import { rollUpMetrics } from '../domain/metrics/roll-up.ts'
 import { refreshExpiring } from '../domain/oauth/tokens/refresh.ts'
 import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
@@ -23,6 +24,8 @@ const UPLOAD_SECONDS = 300
 const RETENTION_SECONDS = 60
 /** Samples are rolled up each hour. A round continues a long walk. */
 const ROLL_UP_SECONDS = 30
+/** A search reads newer lines one by one. */
+const LOG_BLOCKS_SECONDS = 10
 /** Tokens are refreshed minutes before they expire; an earlier user refreshes them itself. */
 const REFRESH_SECONDS = 30
 
@@ -33,6 +36,7 @@ export function jobsOf(core: Core, seconds: number): Job[] {
     { name: 'removal of uploads', intervalSeconds: UPLOAD_SECONDS, round: () => removeUploads(core) },
     { name: 'roll-up of metrics', intervalSeconds: ROLL_UP_SECONDS, round: (signal) => rollUpMetrics(core, signal) },
     { name: 'retention', intervalSeconds: RETENTION_SECONDS, round: createRetention(core) },
+    { name: 'blocks of logs', intervalSeconds: LOG_BLOCKS_SECONDS, round: createBlockWriter(core) },
     { name: 'revocations', intervalSeconds: seconds, round: (signal) => revokeDue(core, signal) },
     ...imageJobsOf(core),
     {

@@ -1,6 +1,7 @@
 /** Creates all limits of a server from its settings. */
 import { Admission } from '../api/limits/admission.ts'
 import { type ConcurrencyLimits, createConcurrencyLimit } from '../domain/concurrency/concurrency-limit.ts'
+import { SearchTurns } from '../domain/concurrency/search-turns.ts'
 import type { Reveals } from '../domain/transaction/context.ts'
 import { TokenBuckets } from '../platform/async/token-buckets.ts'
 import type { Config } from '../platform/config/config.ts'
@@ -13,6 +14,7 @@ const MAX_DOWNLOADS = 128
 export interface Limits {
   admission: Admission
   slots: ConcurrencyLimits
+  searches: SearchTurns
   /** null: no limit */
   reveals: Reveals | null
   /** whether an address is a trusted proxy, whose X-Forwarded-For counts */
@@ -33,6 +35,7 @@ export function createLimits(config: Config): Limits {
       listenerWaits: createConcurrencyLimit(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
       downloads: createConcurrencyLimit(MAX_DOWNLOADS_PER_ORGANIZATION, 100, MAX_DOWNLOADS),
     },
+    searches: new SearchTurns(),
     reveals:
       config.REVEALS_PER_MINUTE > 0
         ? new TokenBuckets({ perSecond: config.REVEALS_PER_MINUTE / 60, burst: config.REVEALS_PER_MINUTE })

@@ -6,6 +6,7 @@ import { streamRevisionStatus } from '../../src/api/realtime/status-stream.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { countEvents, listEvents } from '../../src/domain/events/list.ts'
+import { createBlockWriter } from '../../src/domain/logs/blocks.ts'
 import { readDeploymentLogs, readLogs } from '../../src/domain/logs/read.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
@@ -74,6 +75,26 @@ test('log lines are removed after 14 days', async () => {
   await print(2, daysAgo(13))
   await retain()
   expect(await log()).toEqual([removed, '0', '1'])
+})
+
+test('the text of removed lines is removed from the blocks of searches', async () => {
+  const writeBlocks = () => createBlockWriter(domain.core)(new AbortController().signal)
+  const blocks = () => ctx.db.logBlock.findMany({ where: { deploymentId }, orderBy: { lastId: 'asc' } })
+  await print(1500, daysAgo(15))
+  await print(1500, daysAgo(13))
+  await writeBlocks()
+  expect(await blocks()).toHaveLength(3)
+  await retain()
+  // the last block has only kept lines, but more of them are not kept
+  expect(await blocks()).toEqual([])
+  await print(1100)
+  await writeBlocks()
+  expect(await blocks()).toHaveLength(1)
+  await settle(domain.plane)
+  await deleteDeployment(ctx, { path: { deployment_id: deploymentId } })
+  await settle(domain.plane)
+  await retain()
+  expect(await blocks()).toEqual([])
 })
 
 test('each log of a revision keeps its newest lines after a gap line', async () => {

@@ -100,7 +100,7 @@ describe('Following is refused', () => {
       'query.follow value_error',
     ])
     const page = await app.call('GET', path(), { query: { type: 'deploy', follow: 'false' } })
-    expect(page.body).toEqual({ logs: [], next_offset: null })
+    expect(page.body).toEqual({ logs: [], next_offset: null, incomplete: false })
   })
 
   test('for another tenant’s log, an unknown one, or one stream too many', async () => {

@@ -73,7 +73,7 @@ describe('The answer', () => {
   })
 
   test('is an empty page without an offset for an empty log', async () => {
-    expect((await read()).body).toEqual({ logs: [], next_offset: null })
+    expect((await read()).body).toEqual({ logs: [], next_offset: null, incomplete: false })
   })
 
   test('keeps the build log and the agent log apart', async () => {
@@ -93,7 +93,11 @@ describe('paging', () => {
     expect(second.body.logs.map((line: { message: string }) => line.message)).toEqual(
       Array.from({ length: 10 }, (_, i) => `line ${50 + i}`),
     )
-    expect((await read({ offset: second.body.next_offset })).body).toEqual({ logs: [], next_offset: null })
+    expect((await read({ offset: second.body.next_offset })).body).toEqual({
+      logs: [],
+      next_offset: null,
+      incomplete: false,
+    })
   })
 
   test('a client that keeps its last offset sees every later line once', async () => {

@@ -18,8 +18,9 @@ import {
   type StoredEvent,
 } from '../../domain/events/read.ts'
 import { LOG_CHANNEL } from '../../domain/logs/append.ts'
+import type { LogFilter } from '../../domain/logs/filter.ts'
 import { readLogStates } from '../../domain/logs/follow.ts'
-import { type Line, type LogFilter, type LogKey, logOffset, readLines } from '../../domain/logs/lines.ts'
+import { type Line, type LogKey, logOffset, readLines } from '../../domain/logs/lines.ts'
 import { type NewSamples, newestSamples, readNewSamples } from '../../domain/metrics/follow.ts'
 import { EVENT_CHANNEL } from '../../domain/outbox/append.ts'
 import type { Db } from '../../domain/transaction/context.ts'

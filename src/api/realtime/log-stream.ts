@@ -2,8 +2,10 @@
  * Follows the log of a revision or a deployment (docs/deployments.md#logs): its lines from a starting point on, each
  * once, in order. The topic is acquired before the log's end is read, so no line in between is missed.
  */
+
+import { matches } from '../../domain/logs/filter.ts'
 import { type FollowedLog, findBeginning, logKeyOf, readLogStates } from '../../domain/logs/follow.ts'
-import { type Line, matches } from '../../domain/logs/lines.ts'
+import type { Line } from '../../domain/logs/lines.ts'
 import type { ReadContext } from '../../domain/transaction/context.ts'
 import type { LineScope } from './log-kinds.ts'
 import type { Relay } from './relay.ts'
@@ -31,8 +33,8 @@ export async function streamLog(ctx: ReadContext, relay: Relay, log: FollowedLog
 
 function selection(log: FollowedLog): Selection<Line, Line> {
   const { revisionId, filter } = log
-  // the text filter is applied here, for past and new lines alike
-  const { text: _, ...read } = filter
+  // texts and fields are compared here, for past and new lines alike
+  const { text: _text, fields: _fields, ...read } = filter
   const scope: LineScope = { log: logKeyOf(log), filter: read }
   return {
     key: JSON.stringify([revisionId, filter]),

@@ -8,8 +8,10 @@ import { readAnyRevision, readRevision, requireDeployment } from '../revisions/r
 import { requireRole } from '../transaction/access.ts'
 import type { Db, ReadContext } from '../transaction/context.ts'
 import { BUILD_AHEAD } from '../values/lifecycle.ts'
-import { type LogFilter, type LogKey, readLines } from './lines.ts'
+import type { LogFilter } from './filter.ts'
+import type { LogKey } from './lines.ts'
 import { type Beginning, parseFollow, readDeploymentLogsInput, readLogsInput, readLogsOfRevisionInput } from './read.ts'
+import { searchLines } from './search.ts'
 
 export interface LogName {
   deploymentId: string
@@ -67,8 +69,9 @@ export async function findBeginning(ctx: ReadContext, log: FollowedLog, end: big
   if (after !== undefined && after > end) await refuseAhead(ctx.db, after)
   if (last === undefined) return after ?? 0n
   if (last === 0) return end
-  const newest = await readLines(ctx.db, logKeyOf(log), log.filter, { order: 'desc', take: last, before: end + 1n })
-  return newest.length < last ? 0n : newest.at(-1)!.id - 1n
+  const key = { ...logKeyOf(log), deploymentId: log.deploymentId }
+  const { lines, stoppedAt } = await searchLines(ctx, key, log.filter, { order: 'desc', take: last, before: end + 1n })
+  return stoppedAt !== null ? stoppedAt - 1n : lines.length < last ? 0n : lines.at(-1)!.id - 1n
 }
 
 export interface LogState {

@@ -1,11 +1,11 @@
 /** Reads the lines of a log by keyset on the line's id. A gap line stands for removed lines (README.md). */
 import { z } from 'zod'
 import { type LogLine, Prisma } from '../../generated/prisma/client.ts'
-import { LogLevel, type LogType } from '../../generated/prisma/enums.ts'
+import type { LogType } from '../../generated/prisma/enums.ts'
 import { decodeCursor, encodeCursor } from '../paging/paging.ts'
 import { inColours } from '../protocol/line-styles.ts'
-import { escapeLike } from '../sql/statements.ts'
 import type { Db } from '../transaction/context.ts'
+import { type LogFilter, lineFilterSql, timeFilterSql } from './filter.ts'
 
 export interface Line extends LogLine {
   /** stands for removed older lines */
@@ -18,74 +18,101 @@ export interface LogKey {
   type: LogType
 }
 
-export interface LogFilter {
-  /** this level or a more severe one */
-  level?: LogLevel
-  /** matched without regard to case */
-  text?: string
-  /** inclusive; `to` is exclusive */
-  from?: Date
-  to?: Date
+/** Lines with ids between the two, both exclusive. */
+export interface IdRange {
+  after: bigint
+  before: bigint
 }
 
-export interface LogWindow {
+export interface LogWindow extends Partial<IdRange> {
   order: 'asc' | 'desc'
   take: number
-  /** ids, both exclusive */
-  after?: bigint
-  before?: bigint
   /** which gap lines of a deployment's log to return: the newest one (the default), or one per revision */
   gaps?: 'newest' | 'all'
 }
 
 const COLUMN = { revisionId: Prisma.raw('revision_id'), deploymentId: Prisma.raw('deployment_id') }
-const SEVERITY = Object.values(LogLevel)
 const GAP_MESSAGE = '… older lines were removed'
-const MAX_LINE_ID = 2n ** 63n - 1n
+export const MAX_LINE_ID = 2n ** 63n - 1n
 
 /** The lines of a window, in its order. One statement; it reads only this log's range of an index. */
-export async function readLines(
+export async function readLines(db: Db, log: LogKey, filter: LogFilter, window: LogWindow): Promise<Line[]> {
+  return (await db.$queryRaw<FoundRow[]>(linesSql(log, filter, window))).map(lineOf)
+}
+
+/**
+ * Like readLines, but looks at no more than `most` lines, the first in the window's order. `edge`: the last line that it
+ * looked at; null: it reached the end of the window.
+ */
+export async function scanLines(
   db: Db,
   log: LogKey,
   filter: LogFilter,
-  { order, take, after = 0n, before = MAX_LINE_ID, gaps = 'newest' }: LogWindow,
-): Promise<Line[]> {
-  const column = COLUMN[log.by]
-  const key = (id: bigint) => Prisma.sql`(${log.id}::uuid, ${log.type}::text::"LogType", ${id}::bigint)`
+  window: LogWindow & IdRange,
+  most: number,
+): Promise<{ found: Line[]; edge: bigint | null }> {
+  const inOrder = window.order === 'asc'
+  const limit = Prisma.raw(inOrder ? 'coalesce((SELECT id + 1 FROM edge), ' : 'coalesce((SELECT id - 1 FROM edge), ')
+  const bounded = inOrder
+    ? { ...window, before: Prisma.sql`${limit}${window.before}::bigint)` }
+    : { ...window, after: Prisma.sql`${limit}${window.after}::bigint)` }
+  const rows = await db.$queryRaw<(FoundRow | { id: bigint; deploymentId: null })[]>`
+    WITH edge AS MATERIALIZED (
+      SELECT l.id FROM log_lines l WHERE ${inRangeSql(log, window)} ${orderSql(log, window.order)} OFFSET ${most - 1} LIMIT 1
+    )
+    (${linesSql(log, filter, bounded)})
+    UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM edge`
+  const found = rows.filter((row): row is FoundRow => row.deploymentId !== null)
+  return { found: found.map(lineOf), edge: rows.find((row) => row.deploymentId === null)?.id ?? null }
+}
+
+type FoundRow = Omit<LogLine, 'message'> & { message: string | null }
+
+const lineOf = (row: FoundRow): Line => ({ ...row, message: row.message ?? GAP_MESSAGE, gap: row.message === null })
+
+/** Bounds of ids, which may be subqueries. */
+interface SqlRange {
+  after?: bigint | Prisma.Sql
+  before?: bigint | Prisma.Sql
+}
+
+/** A row range, because for equalities Postgres may walk through the lines of all logs. */
+function inRangeSql({ by, id, type }: LogKey, { after = 0n, before = MAX_LINE_ID }: SqlRange): Prisma.Sql {
+  const column = COLUMN[by]
+  const key = (lineId: bigint | Prisma.Sql) => Prisma.sql`(${id}::uuid, ${type}::text::"LogType", ${lineId}::bigint)`
+  return Prisma.sql`(l.${column}, l.type, l.id) > ${key(after)} AND (l.${column}, l.type, l.id) < ${key(before)}`
+}
+
+function orderSql({ by }: LogKey, order: LogWindow['order']): Prisma.Sql {
   const sorted = Prisma.raw(order)
-  const rows = await db.$queryRaw<(Omit<LogLine, 'message'> & { message: string | null })[]>`
+  return Prisma.sql`ORDER BY l.${COLUMN[by]} ${sorted}, l.type ${sorted}, l.id ${sorted}`
+}
+
+function linesSql(log: LogKey, filter: LogFilter, window: Omit<LogWindow, keyof IdRange> & SqlRange): Prisma.Sql {
+  const { order, take, after = 0n, before = MAX_LINE_ID, gaps = 'newest' } = window
+  return Prisma.sql`
     SELECT id, deployment_id AS "deploymentId", revision_id AS "revisionId", type, attempt, level, message, time, styles FROM (
       (SELECT l.id, l.deployment_id, l.revision_id, l.type, l.attempt, l.level, l.message, l.time, l.styles FROM log_lines l
-       WHERE (l.${column}, l.type, l.id) > ${key(after)} AND (l.${column}, l.type, l.id) < ${key(before)}
-         ${lineFilterSql(filter)} ${timeFilterSql(Prisma.raw('l.time'), filter)}
-       ORDER BY l.${column} ${sorted}, l.type ${sorted}, l.id ${sorted} LIMIT ${take})
+       WHERE ${inRangeSql(log, window)} ${lineFilterSql(filter)} ${timeFilterSql(Prisma.raw('l.time'), filter)}
+       ${orderSql(log, order)} LIMIT ${take})
       UNION ALL
       (SELECT * FROM (
          SELECT line_id AS id, deployment_id, revision_id, type, attempt, 'warning'::"LogLevel", NULL::text, time, NULL::text FROM log_removals
-         WHERE ${column} = ${log.id}::uuid AND type = ${log.type}::text::"LogType" ORDER BY line_id DESC LIMIT ${gaps === 'all' ? null : 1}
+         WHERE ${COLUMN[log.by]} = ${log.id}::uuid AND type = ${log.type}::text::"LogType" ORDER BY line_id DESC LIMIT ${gaps === 'all' ? null : 1}
        ) AS newest WHERE id > ${after} AND id < ${before} ${timeFilterSql(Prisma.raw('newest.time'), filter)})
-    ) AS found ORDER BY id ${sorted} LIMIT ${take}`
-  return rows.map((row) => ({ ...row, message: row.message ?? GAP_MESSAGE, gap: row.message === null }))
+    ) AS found ORDER BY id ${Prisma.raw(order)} LIMIT ${take}`
 }
 
-export function matches(line: Line, { level, text, from, to }: LogFilter): boolean {
-  if ((from && line.time < from) || (to && line.time >= to)) return false
-  if (line.gap) return true
-  if (level && SEVERITY.indexOf(line.level) < SEVERITY.indexOf(level)) return false
-  return text === undefined || line.message.toLowerCase().includes(text.toLowerCase())
-}
-
-function lineFilterSql({ level, text }: LogFilter): Prisma.Sql {
-  const severe = level && SEVERITY.slice(SEVERITY.indexOf(level))
-  return Prisma.sql`
-    ${severe ? Prisma.sql`AND l.level::text = ANY (${severe})` : Prisma.empty}
-    ${text === undefined ? Prisma.empty : Prisma.sql`AND l.message ILIKE ${`%${escapeLike(text)}%`}`}`
-}
-
-function timeFilterSql(column: Prisma.Sql, { from, to }: LogFilter): Prisma.Sql {
-  return Prisma.sql`
-    ${from ? Prisma.sql`AND ${column} >= ${from}::timestamptz` : Prisma.empty}
-    ${to ? Prisma.sql`AND ${column} < ${to}::timestamptz` : Prisma.empty}`
+/** The part of a range that has lines, or the gap line, of a revision's log. Null: none. */
+export async function rangeOfRevision(db: Db, log: LogKey, { after, before }: IdRange): Promise<IdRange | null> {
+  const all = { after, before }
+  const [row] = await db.$queryRaw<{ first: bigint | null; last: bigint | null }[]>`
+    SELECT least((SELECT l.id FROM log_lines l WHERE ${inRangeSql(log, all)} ${orderSql(log, 'asc')} LIMIT 1),
+                 (SELECT max(line_id) FROM log_removals WHERE revision_id = ${log.id}::uuid AND type = ${log.type}::text::"LogType"
+                  AND line_id > ${after} AND line_id < ${before})) AS first,
+           (SELECT l.id FROM log_lines l WHERE ${inRangeSql(log, all)} ${orderSql(log, 'desc')} LIMIT 1) AS last`
+  const { first, last } = row!
+  return first === null ? null : { after: first - 1n, before: (last ?? first) + 1n }
 }
 
 /** The opaque cursor of a line. The next lines, in either order, come after it. */

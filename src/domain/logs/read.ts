@@ -2,16 +2,28 @@
 import { z } from 'zod'
 import { LogType } from '../../generated/prisma/enums.ts'
 import { rejectIfAny, type Violation } from '../errors/errors.ts'
-import { queryBool, queryEnum, queryIntOrNone, queryText, queryTime, queryWord, uuid } from '../parsing/fields.ts'
+import {
+  queryBool,
+  queryEnum,
+  queryIntOrNone,
+  queryList,
+  queryText,
+  queryTime,
+  queryWord,
+  uuid,
+} from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { readRevision, requireDeployment } from '../revisions/read.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { ReadContext } from '../transaction/context.ts'
 import { deploymentPath, revisionPath } from '../values/shapes.ts'
-import { type Line, type LogFilter, type LogKey, type LogWindow, logOffset, readLines, readLogOffset } from './lines.ts'
+import { isFiltered, type LogFilter } from './filter.ts'
+import { type Line, type LogKey, type LogWindow, logOffset, readLines, readLogOffset } from './lines.ts'
+import { type Found, searchLines } from './search.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 1000
+const MAX_FIELDS = 10
 
 const logQuery = z.object({
   type: z.enum(LogType).describe('`build`: the output of the build. `deploy`: the output of the running agent.'),
@@ -24,6 +36,10 @@ const logQuery = z.object({
     'The number of newest lines to return, oldest first. Use it instead of `order`, `limit` and `offset`; `next_offset` continues after these lines. With `follow`, 0 returns only new lines.',
   ),
   query: queryText.describe('Only lines that contain this text. Case is ignored.'),
+  field: queryList(
+    z.string().regex(/^[^=]+=/, 'Must be name=value.'),
+    'Only lines that are JSON objects with all of these fields, `name=value`. A name `a.b` is the member `b` of `a`. Case of the value is ignored.',
+  ),
   level: queryWord(['debug', 'info', 'warning', 'error', 'critical']).describe(
     'Only lines of this level or a more severe one. Case is ignored.',
   ),
@@ -59,6 +75,7 @@ function parsePage(query: LogQuery): Page {
     ...(both ? [refused('last', 'Can’t be used together with order, limit or offset.')] : []),
     ...(last === 0 ? [{ loc: ['query', 'last'], msg, type: 'greater_than_equal' }] : []),
     ...emptyRange(query),
+    ...manyFields(query),
   ])
   const filter = filterOf(query)
   if (last !== undefined) return { filter, order: 'desc', take: last, reversed: true }
@@ -86,6 +103,7 @@ export function parseFollow(query: LogQuery, resume?: string): { filter: LogFilt
     ...(limit !== undefined ? [notFollowed('limit')] : []),
     ...(end_time !== undefined ? [notFollowed('end_time')] : []),
     ...(last !== undefined && offset !== undefined ? [refused('last', 'Can’t be used together with offset.')] : []),
+    ...manyFields(query),
   ])
   const filter = filterOf(query)
   // a returning client repeats its first `offset` or `last`
@@ -93,9 +111,10 @@ export function parseFollow(query: LogQuery, resume?: string): { filter: LogFilt
   return { filter, begin: after === undefined ? { last } : { after: readLogOffset(after) } }
 }
 
-const filterOf = ({ level, query, start_time, end_time }: LogQuery): LogFilter => ({
+const filterOf = ({ level, query, field, start_time, end_time }: LogQuery): LogFilter => ({
   level,
   text: query,
+  fields: field?.map((one) => ({ name: one.slice(0, one.indexOf('=')), value: one.slice(one.indexOf('=') + 1) })),
   from: start_time,
   to: end_time,
 })
@@ -104,6 +123,9 @@ function emptyRange({ start_time, end_time }: LogQuery): Violation[] {
   if (!start_time || !end_time || start_time <= end_time) return []
   return [refused('end_time', 'Must not be before start_time.')]
 }
+
+const manyFields = ({ field }: LogQuery): Violation[] =>
+  (field?.length ?? 0) > MAX_FIELDS ? [refused('field', `Has at most ${MAX_FIELDS} fields.`)] : []
 
 const refused = (name: string, msg: string): Violation => ({ loc: ['query', name], msg, type: 'value_error' })
 
@@ -114,9 +136,11 @@ export interface LogPage {
   lines: Line[]
   /**
    * Where the next page starts. Oldest first: after this page's last line; null for an empty page, so a polling client
-   * repeats its last offset. Newest first: null at the start of the log.
+   * repeats its last offset. Newest first: null at the start of the log. Incomplete: where the search continues.
    */
   nextOffset: string | null
+  /** the search reached its time limit before it had enough lines */
+  incomplete: boolean
   /** whether more lines exist in this direction now; with `last`, before this page */
   hasMore: boolean
 }
@@ -127,7 +151,7 @@ export async function readLogs(ctx: ReadContext, raw: RawInput): Promise<LogPage
   const { path, query } = parse(readLogsInput, raw)
   const page = parsePage(query)
   await readRevision(ctx, path.deployment_id, path.revision_id)
-  return readPage(ctx, { by: 'revisionId', id: path.revision_id, type: query.type }, page)
+  return readPage(ctx, { ...ofDeployment(path, query), by: 'revisionId', id: path.revision_id }, page)
 }
 
 /** The lines of all revisions, in order. Role: viewer. Throws NotFoundError. */
@@ -136,15 +160,27 @@ export async function readDeploymentLogs(ctx: ReadContext, raw: RawInput): Promi
   const { path, query } = parse(readDeploymentLogsInput, raw)
   const page = parsePage(query)
   await requireDeployment(ctx, path.deployment_id)
-  return readPage(ctx, { by: 'deploymentId', id: path.deployment_id, type: query.type }, page)
+  return readPage(ctx, ofDeployment(path, query), page)
 }
 
-async function readPage(ctx: ReadContext, log: LogKey, { filter, reversed, ...window }: Page): Promise<LogPage> {
+const ofDeployment = ({ deployment_id: id }: { deployment_id: string }, { type }: LogQuery) =>
+  ({ by: 'deploymentId', id, deploymentId: id, type }) as const
+
+async function readPage(
+  ctx: ReadContext,
+  log: LogKey & { deploymentId: string },
+  { filter, reversed, ...window }: Page,
+): Promise<LogPage> {
   const { take, order } = window
-  const found = await readLines(ctx.db, log, filter, { ...window, take: take + 1 })
-  const hasMore = found.length > take
+  const more = { ...window, take: take + 1 }
+  const { lines: found, stoppedAt }: Found = isFiltered(filter)
+    ? await searchLines(ctx, log, filter, more)
+    : { lines: await readLines(ctx.db, log, filter, more), stoppedAt: null }
+  const incomplete = stoppedAt !== null
+  const hasMore = incomplete || found.length > take
   const lines = found.slice(0, take)
   if (reversed) lines.reverse()
   const last = lines.at(-1)
-  return { lines, nextOffset: last && (order === 'asc' || reversed || hasMore) ? logOffset(last) : null, hasMore }
+  const next = incomplete && !reversed ? { id: stoppedAt } : order === 'asc' || reversed || hasMore ? last : undefined
+  return { lines, nextOffset: next ? logOffset(next) : null, hasMore, incomplete }
 }

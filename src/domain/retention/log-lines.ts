@@ -40,6 +40,11 @@ async function removeAndRecord({ db }: ReadCore, which: Prisma.Sql): Promise<num
       FROM removed o JOIN revisions r ON r.id = o.revision_id ORDER BY o.revision_id, o.type, o.id DESC
       ON CONFLICT (revision_id, type) DO UPDATE SET line_id = EXCLUDED.line_id, attempt = EXCLUDED.attempt, time = EXCLUDED.time
       WHERE known.line_id < EXCLUDED.line_id
+    ), blocks AS (
+      DELETE FROM log_blocks b USING (
+        SELECT deployment_id, type, min(id) AS first, max(id) AS last FROM removed GROUP BY deployment_id, type
+      ) AS o
+      WHERE b.deployment_id = o.deployment_id AND b.type = o.type AND b.last_id >= o.first AND b.after_id < o.last
     )
     SELECT count(*) AS removed FROM removed`
   return Number(row!.removed)
@@ -56,10 +61,19 @@ export async function removeLinesOfTornDown(core: ReadCore, hasTime: HasTime): P
     BATCH_ROWS,
     hasTime,
     () => core.db.$executeRaw`
+      WITH gone AS MATERIALIZED (${LINES_OF_TORN_DOWN} LIMIT 100), blocks AS (
+        DELETE FROM log_blocks b USING gone WHERE b.deployment_id = gone.id
+      )
       DELETE FROM log_lines WHERE id = ANY (ARRAY(
-        SELECT l.id FROM (${LINES_OF_TORN_DOWN} LIMIT 100) AS gone
-        JOIN log_lines l ON l.deployment_id = gone.id LIMIT ${BATCH_ROWS} ${toDeleteOrSkip('l')}))`,
+        SELECT l.id FROM gone JOIN log_lines l ON l.deployment_id = gone.id LIMIT ${BATCH_ROWS} ${toDeleteOrSkip('l')}))`,
   )
+}
+
+/** Blocks that a server wrote while another one removed their lines. */
+export const oldBlocks = (days: number) => Prisma.sql`SELECT FROM log_blocks WHERE oldest < ${daysAgo(days)}`
+
+export async function removeOldBlocks({ db, settings }: ReadCore): Promise<void> {
+  await db.$executeRaw`DELETE FROM log_blocks WHERE oldest < ${daysAgo(settings.retention.logDays)}`
 }
 
 /** Shortens the logs that grew after line `since` (null: all). Returns whether all were checked before the time ran out. */

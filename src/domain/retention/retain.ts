@@ -12,8 +12,10 @@ import {
   hasOldLines,
   LINES_OF_TORN_DOWN,
   limitLogs,
+  oldBlocks,
   removeInBatches,
   removeLinesOfTornDown,
+  removeOldBlocks,
   removeOldLines,
 } from './log-lines.ts'
 
@@ -26,6 +28,7 @@ const DELIVERY_BATCH_ROWS = 1000
 
 interface Due {
   oldLines: boolean
+  oldBlocks: boolean
   linesOfTornDown: boolean
   /** null: there are no lines */
   newestLine: bigint | null
@@ -49,6 +52,7 @@ export function createRetention(core: ReadCore): (signal: AbortSignal) => Promis
     const due = await findDue(core)
     if (due.linesOfTornDown) await removeLinesOfTornDown(core, hasTime)
     if (due.oldLines) await removeOldLines(core, hasTime)
+    if (due.oldBlocks) await removeOldBlocks(core)
     if (due.newestLine !== looked && (await limitLogs(core, looked, hasTime))) looked = due.newestLine
     for (const workspaceId of due.oldEvents) await removeEvents(core, workspaceId, hasTime)
     if (due.oldSteps) await removeSteps(core, hasTime)
@@ -68,7 +72,7 @@ async function findDue({ db, settings }: ReadCore): Promise<Due> {
   const { logDays, eventDays } = settings.retention
   const [due] = await db.$queryRaw<Due[]>`
     SELECT ${hasOldLines(logDays)} AS "oldLines", EXISTS (${LINES_OF_TORN_DOWN}) AS "linesOfTornDown",
-           (SELECT max(id) FROM log_lines) AS "newestLine", ARRAY(${OLD_EVENTS(eventDays)}) AS "oldEvents",
+           EXISTS (${oldBlocks(logDays)}) AS "oldBlocks", (SELECT max(id) FROM log_lines) AS "newestLine", ARRAY(${OLD_EVENTS(eventDays)}) AS "oldEvents",
            EXISTS (${OLD_STEPS(logDays)}) AS "oldSteps", EXISTS (${OLD_DETAILS(logDays)}) AS "oldDetails",
            EXISTS (${EXPIRED_ENTRIES}) AS "oldOutcomes",
            EXISTS (${ENDED_SESSIONS}) AS "endedSessions", EXISTS (${ENDED_LOGINS}) AS "endedLogins",

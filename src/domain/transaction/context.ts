@@ -12,6 +12,7 @@ import { backoff, type RetryOptions, retry } from '../../platform/async/retry.ts
 import type { Log } from '../../platform/log/log.ts'
 import type { ChangeSource } from '../concurrency/change-watch.ts'
 import type { ConcurrencyLimits } from '../concurrency/concurrency-limit.ts'
+import type { SearchTurns } from '../concurrency/search-turns.ts'
 import type { WriteQueue } from '../concurrency/write-queue.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
 import { databaseFailure } from '../errors/database-error.ts'
@@ -105,6 +106,8 @@ export interface ReadCore {
   log: Log
   /** base URL of this server for clients, without a trailing slash */
   publicUrl: () => string
+  /** turns of searches in logs; absent: no limit */
+  searches?: SearchTurns
 }
 
 /** What a write needs: `transaction()`, and who hears of the commit. */

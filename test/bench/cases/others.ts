@@ -5,6 +5,7 @@ import { createsBesideManyFiles } from '../others/creates.ts'
 import { dashboard } from '../others/dashboard.ts'
 import { doorThroughput } from '../others/door.ts'
 import { fairness } from '../others/fairness.ts'
+import { searchedLogs } from '../others/log-search.ts'
 import { followedLogs } from '../others/logs.ts'
 import { manyAgents } from '../others/many-agents.ts'
 import { heard } from '../others/support.ts'
@@ -32,6 +33,7 @@ export const otherCases: Case[] = [
   telling('uploads', 'The largest upload', uploads),
   telling('tokens', 'Access tokens for agents', accessTokens),
   telling('logs', 'A log that is followed', followedLogs),
+  telling('log-search', 'Searches in a long log', searchedLogs),
   telling('fairness', 'What others notice of one client that takes all it can get', fairness),
   ...(process.platform === 'linux'
     ? [

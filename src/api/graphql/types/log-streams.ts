@@ -41,12 +41,12 @@ type Follow = (ctx: GraphQLContext, call: FollowCall) => Promise<FollowedLog>
 async function stream(
   ctx: GraphQLContext,
   path: object,
-  { after, startTime, ...filters }: Args,
+  { after, startTime, fields, ...filters }: Args,
   follow: Follow,
 ): Promise<Stream<Line>> {
-  const query = { ...filters, start_time: startTime }
+  const query = { ...filters, field: fields, start_time: startTime }
   const resume = ctx.lastEventId ?? after ?? undefined
-  return withArgumentNames({ offset: 'after' }, async () =>
+  return withArgumentNames({ offset: 'after', field: 'fields' }, async () =>
     streamLog(ctx, ctx.relay, await follow(ctx, { raw: { path, query }, resume })),
   )
 }

@@ -33,6 +33,9 @@ interface LogPage {
   edges: { cursor: string; node: LogLine }[]
   hasNextPage: boolean
   hasPreviousPage: boolean
+  incomplete: boolean
+  startCursor: string | null
+  endCursor: string | null
 }
 
 const LogEdge = builder.objectRef<LogPage['edges'][number]>('LogEdge').implement({
@@ -47,12 +50,16 @@ const LogConnection = builder.objectRef<LogPage>('LogConnection').implement({
     nodes: t.field({ type: [Log], resolve: ({ edges }) => edges.map((edge) => edge.node) }),
     pageInfo: t.field({
       type: builder.pageInfoRef(),
-      resolve: ({ edges, hasNextPage, hasPreviousPage }) => ({
+      resolve: ({ hasNextPage, hasPreviousPage, startCursor, endCursor }) => ({
         hasNextPage,
         hasPreviousPage,
-        startCursor: edges[0]?.cursor ?? null,
-        endCursor: edges.at(-1)?.cursor ?? null,
+        startCursor,
+        endCursor,
       }),
+    }),
+    incomplete: t.exposeBoolean('incomplete', {
+      description:
+        'True: the search reached its time limit of 2 seconds before it found enough lines or looked at all lines. Continue with `endCursor`, or with `startCursor` if you read with `last`.',
     }),
   }),
 })
@@ -62,6 +69,10 @@ export const LOG_FILTER = builder.args((t) => ({
   type: t.field({ type: LogType, required: true }),
   query: t.string({ description: 'Only lines that contain this text. Case is ignored.' }),
   level: t.field({ type: LogLevel, description: 'Only lines of this level or a more severe one.' }),
+  fields: t.stringList({
+    description:
+      'Only lines that are JSON objects with all of these fields, `name=value`. A name `a.b` is the member `b` of `a`. Case of the value is ignored.',
+  }),
   startTime: t.field({ type: 'DateTime', description: 'Only lines at this time or later.' }),
 }))
 
@@ -69,6 +80,7 @@ export interface LogFilter {
   type: LogLine['type']
   query?: string | null
   level?: LogLine['level'] | null
+  fields?: readonly string[] | null
   startTime?: Date | null
 }
 
@@ -88,7 +100,7 @@ interface LogArgs extends Window, LogFilter {
 
 /** `read`: the domain's verb, called with the log's path. */
 async function pageOf(
-  { first, after, last, before, startTime, endTime, ...filter }: LogArgs,
+  { first, after, last, before, startTime, endTime, fields, ...filter }: LogArgs,
   read: (query: object) => Promise<Lines>,
 ): Promise<LogPage> {
   const backward = last != null
@@ -96,17 +108,31 @@ async function pageOf(
     ...(backward && (first != null || after != null) ? [notBoth('last', 'first and after')] : []),
     ...(!backward && before != null ? [notBoth('before', 'first: it goes with last')] : []),
   ])
-  const names = backward ? { limit: 'last', offset: 'before' } : { limit: 'first', offset: 'after' }
+  const names = {
+    field: 'fields',
+    ...(backward ? { limit: 'last', offset: 'before' } : { limit: 'first', offset: 'after' }),
+  }
   const window = { limit: (backward ? last : first) ?? undefined, offset: backward ? before : after }
-  const { lines, hasMore } = await withArgumentNames(names, () =>
-    read({ ...filter, start_time: startTime, end_time: endTime, ...window, order: backward ? 'desc' : 'asc' }),
+  const { lines, hasMore, incomplete, nextOffset } = await withArgumentNames(names, () =>
+    read({
+      ...filter,
+      field: fields,
+      start_time: startTime,
+      end_time: endTime,
+      ...window,
+      order: backward ? 'desc' : 'asc',
+    }),
   )
   const edges = lines.map((node) => ({ cursor: logOffset(node), node }))
   if (backward) edges.reverse()
+  const goesOnAt = incomplete ? nextOffset : null
   return {
     edges,
     hasNextPage: backward ? before != null : hasMore,
     hasPreviousPage: backward ? hasMore : after != null,
+    incomplete,
+    startCursor: (backward ? goesOnAt : null) ?? edges[0]?.cursor ?? null,
+    endCursor: (backward ? null : goesOnAt) ?? edges.at(-1)?.cursor ?? null,
   }
 }
 

@@ -85,8 +85,13 @@ export const logPage = responseSchema(
       .string()
       .nullable()
       .describe(
-        'Pass it as `offset` to continue. With `order=asc` it is the position after the last line of this page, and null if the page is empty. To follow a log, keep the last offset that was not null and repeat the call. With `order=desc` it is null at the beginning of the log. With `last` it is the position after the newest line.',
+        'Pass it as `offset` to continue. With `order=asc` it is the position after the last line of this page, and null if the page is empty. To follow a log, keep the last offset that was not null and repeat the call. With `order=desc` it is null at the beginning of the log. With `last` it is the position after the newest line. For an incomplete page it is where the search continues, also without `last` if the page is empty.',
+      ),
+    incomplete: z
+      .boolean()
+      .describe(
+        'True: the search reached its time limit of 2 seconds before it found `limit` lines or looked at all lines. Continue with `next_offset`.',
       ),
   },
-  ({ lines, nextOffset }: LogPage) => ({ logs: lines, nextOffset }),
+  ({ lines, nextOffset, incomplete }: LogPage) => ({ logs: lines, nextOffset, incomplete }),
 )

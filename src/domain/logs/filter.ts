@@ -1,0 +1,116 @@
+/** Filters of log lines, as SQL conditions for stored lines and as a function for followed ones. Both ignore case. */
+import type { LogLine } from '../../generated/prisma/client.ts'
+import { Prisma } from '../../generated/prisma/client.ts'
+import { LogLevel } from '../../generated/prisma/enums.ts'
+
+export interface LogFilter {
+  /** this level or a more severe one */
+  level?: LogLevel
+  text?: string
+  /** of lines that are JSON objects */
+  fields?: readonly LogField[]
+  /** inclusive; `to` is exclusive */
+  from?: Date
+  to?: Date
+}
+
+/** `name`: a member, or members joined by dots. `value`: a string, or the text of another JSON value. */
+interface LogField {
+  name: string
+  value: string
+}
+
+const SEVERITY = Object.values(LogLevel)
+
+export const isFiltered = ({ level, text, fields, from, to }: LogFilter): boolean =>
+  [level, text, fields?.[0], from, to].some((value) => value !== undefined)
+
+export function matches(line: LogLine & { gap: boolean }, filter: LogFilter): boolean {
+  const { level, fields, from, to } = filter
+  if ((from && line.time < from) || (to && line.time >= to)) return false
+  if (line.gap) return true
+  if (level && SEVERITY.indexOf(line.level) < SEVERITY.indexOf(level)) return false
+  const message = line.message.toLowerCase()
+  if (!requiredTexts(filter).every((forms) => forms.some((text) => message.includes(text.toLowerCase())))) return false
+  return !fields?.length || hasFields(line.message, fields)
+}
+
+/** Conditions on the message and level of a line `l`. */
+export function lineFilterSql(filter: LogFilter): Prisma.Sql {
+  const fields = (filter.fields ?? []).map(
+    ({ name, value }) => Prisma.sql`lower(log_field(l.message, ${name})) = lower(${value}::text)`,
+  )
+  const level = filter.level ? [levelSql(Prisma.raw('l.level'), filter.level)] : []
+  return and([...level, ...textsSql(Prisma.raw('lower(l.message)'), filter), ...fields])
+}
+
+/** Whether lines of these times and levels may match: the first condition on rows `b` of log_blocks. */
+export const blockScopeSql = ({ level, from, to }: LogFilter): Prisma.Sql => Prisma.sql`
+  true ${and([
+    ...(from ? [Prisma.sql`b.newest >= ${from}::timestamptz`] : []),
+    ...(to ? [Prisma.sql`b.oldest < ${to}::timestamptz`] : []),
+    ...(level ? [levelSql(Prisma.raw('b.level'), level)] : []),
+  ])}`
+
+/** Whether the column `text` of a block may have a matching line. */
+export const blockTextSql = (filter: LogFilter): Prisma.Sql =>
+  Prisma.sql`text IS NOT NULL ${and(textsSql(Prisma.raw('text'), filter))}`
+
+export function timeFilterSql(column: Prisma.Sql, { from, to }: LogFilter): Prisma.Sql {
+  return and([
+    ...(from ? [Prisma.sql`${column} >= ${from}::timestamptz`] : []),
+    ...(to ? [Prisma.sql`${column} < ${to}::timestamptz`] : []),
+  ])
+}
+
+const and = (conditions: readonly Prisma.Sql[]): Prisma.Sql =>
+  conditions.length === 0 ? Prisma.empty : Prisma.sql`AND ${Prisma.join([...conditions], ' AND ')}`
+
+const levelSql = (column: Prisma.Sql, level: LogLevel) =>
+  Prisma.sql`${column}::text = ANY (${SEVERITY.slice(SEVERITY.indexOf(level))})`
+
+const textsSql = (lowered: Prisma.Sql, filter: LogFilter): Prisma.Sql[] =>
+  requiredTexts(filter).map((forms) => {
+    const contains = forms.map((text) => Prisma.sql`position(lower(${text}::text) in ${lowered}) > 0`)
+    return Prisma.sql`(${Prisma.join(contains, ' OR ')})`
+  })
+
+/** A matching line contains one text of each list. */
+const requiredTexts = ({ text, fields = [] }: LogFilter): string[][] =>
+  [text === undefined ? [] : [text], ...fields.map(formsOfField)].filter((forms) => forms.length > 0)
+
+/** The start of a value up to a character that JSON may escape. */
+const UNESCAPED_START = /^[\w .:,@=+-]*/
+const UNESCAPED_NAME = /^(?!\d+$)[\w@$-]+$/
+const UNQUOTED = /^(-?\d.*|true|false)$/i
+
+/** How a line has the field: with or without a space after the colon, as JSON is written in one line. */
+function formsOfField({ name, value }: LogField): string[] {
+  const [start] = value.match(UNESCAPED_START)!
+  const member = name.split('.').at(-1)!
+  // the index of an array, or a name that may be escaped
+  if (!UNESCAPED_NAME.test(member)) return start === '' ? [] : [start]
+  const values = [start === value ? `"${value}"` : `"${start}`, ...(UNQUOTED.test(value) ? [start] : [])]
+  return [':', ': '].flatMap((colon) => values.map((one) => `${member}"${colon}${one}`))
+}
+
+/** Like log_field() in SQL. */
+function hasFields(message: string, fields: readonly LogField[]): boolean {
+  if (!message.trimStart().startsWith('{')) return false
+  try {
+    const line: unknown = JSON.parse(message)
+    return fields.every(({ name, value }) => {
+      const found = memberOf(line, name) ?? name.split('.').reduce(memberOf, line)
+      return found != null && textOf(found).toLowerCase() === value.toLowerCase()
+    })
+  } catch {
+    return false
+  }
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
