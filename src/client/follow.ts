@@ -25,6 +25,14 @@ export interface LogOptions {
   type: 'build' | 'deploy'
   /** how many existing lines to yield first, 0 to 1000; default: all */
   last?: number
+  /** only lines that contain this text, in any case */
+  query?: string
+  /** only lines that are JSON objects with these fields, `name=value` */
+  fields?: string[]
+  /** only lines of this level or a more severe one */
+  level?: LogLine['level']
+  /** only lines at this time or later */
+  from?: Date
   signal?: AbortSignal
 }
 
@@ -58,8 +66,8 @@ export function watch(connection: Connection, options: WatchOptions): AsyncGener
  */
 export function followLogs(connection: Connection, options: LogOptions): AsyncGenerator<LogLine, void> {
   const { api } = connection
-  const { deploymentId: deployment_id, revisionId: revision_id, type, last, signal } = options
-  const query = { type, last, follow: true }
+  const { deploymentId: deployment_id, revisionId: revision_id, last, signal } = options
+  const query = { ...logQuery(options), last, follow: true }
   return follow(connection, { signal }, (request) =>
     revision_id === undefined
       ? api.GET('/v2/deployments/{deployment_id}/logs', { ...request, params: { path: { deployment_id }, query } })
@@ -69,6 +77,12 @@ export function followLogs(connection: Connection, options: LogOptions): AsyncGe
         }),
   )
 }
+
+/** The type of the log and the filters as query parameters. */
+export const logQuery = ({ type, query, fields, level, from }: LogOptions) => ({
+  ...{ type, query, level, field: fields?.join(',') },
+  start_time: from?.toISOString(),
+})
 
 interface StreamRequest {
   headers: Record<string, string>

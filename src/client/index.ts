@@ -11,7 +11,7 @@ import { type RestartWaitOptions, type WaitOptions, waitUntilRestarted, waitUnti
 export type { ClientOptions } from './connection.ts'
 export type { DeployBody, DeployOptions, DeployResult, Secret, SecretsChange } from './deploy.ts'
 export { type Code, type Issue, PilothouseError, UnreachableError, WaitTimeoutError } from './errors.ts'
-export type { LogLine, LogOptions } from './follow.ts'
+export { type LogLine, type LogOptions, logQuery } from './follow.ts'
 export type { components, Deployment, ErrorCode, Event, paths, Revision } from './openapi.ts'
 export { isTerminal } from './wait.ts'
 

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { list } from 'tar'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { defaultConfig, pack } from '../../src/cli/remote/deploy/pack.ts'
+import type { LogLine } from '../../src/client/index.ts'
 import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { useApp } from '../support/app.ts'
@@ -333,6 +334,27 @@ test('logs have colours on a terminal that shows them, and are plain text elsewh
   expect(plain.out).toBe('1970-01-01T00:00:00.000Z  plain\n1970-01-01T00:00:00.000Z  all is well\n')
   const coloured = await command(['logs', name], env, undefined, { colours: { out: true, err: true } })
   expect(coloured.out).toBe(plain.out.replace('all', '\u001b[0;32mall\u001b[0m'))
+})
+
+test('logs are searched by text, fields, level and time', async () => {
+  const name = newName()
+  const { out } = await command(['deploy', name, ...IMAGE, '--no-wait', '--json'], env)
+  const revisionId = JSON.parse(out).revision_id
+  const line = { revisionId, attempt: 1, type: 'deploy' as const, time: new Date() }
+  await writeLog(app.app.core, [
+    { ...line, message: 'a timeout of old', time: new Date(0) },
+    { ...line, message: '{"status":500,"msg":"Timeout"}', level: 'error' },
+    { ...line, message: '{"status":200}' },
+  ])
+  const messages = async (...args: string[]) =>
+    JSON.parse((await command(['logs', name, '--json', ...args], env)).out).logs.map((one: LogLine) => one.message)
+  const [old, failed, fine] = await messages()
+  expect(await messages('--search', 'TIMEOUT')).toEqual([old, failed])
+  expect(await messages('--search', 'timeout', '--since', '2h', '--revision', revisionId)).toEqual([failed])
+  expect(await messages('--since', '1970-01-02T00:00:00Z')).toEqual([failed, fine])
+  expect(await messages('--level', 'warning')).toEqual([failed])
+  expect(await messages('--field', 'status=500', '--field', 'msg=timeout')).toEqual([failed])
+  expect(await command(['logs', name, '--since', 'yesterday'], env)).toMatchObject({ code: 2 })
 })
 
 test('a command that must wait says so, and continues', async () => {
