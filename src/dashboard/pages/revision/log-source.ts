@@ -1,4 +1,4 @@
-/** Reads and follows a revision's log through the client without a cache. */
+/** Reads and follows the log of a revision, or of all revisions of a deployment, through the client without a cache. */
 import type { Api } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
@@ -9,11 +9,17 @@ type Level = Line['level']
 
 export interface LogFilter {
   revisionId: string
+  /** reads the log of all revisions of this deployment; null: of the revision */
+  deploymentId: string | null
   type: LogType
   /** minimum */
   level: Level | null
   /** text that lines must contain */
   query: string | null
+  /** fields of lines that are JSON objects: `name=value`, separated by commas */
+  fields: string | null
+  /** only lines at this time or later */
+  startTime: string | null
 }
 
 const lineFragment = graphql(`
@@ -27,30 +33,56 @@ const lineFragment = graphql(`
   }
 `)
 
-const pageQuery = graphql(
+const pageFragment = graphql(
   `
-  query LogPage($revisionId: ID!, $type: LogType!, $level: LogLevel, $query: String, $first: Int, $last: Int, $after: String, $before: String) {
-    revision(id: $revisionId) {
-      id
-      logs(type: $type, level: $level, query: $query, first: $first, last: $last, after: $after, before: $before) {
-        nodes {
-          ...LogLineParts
-        }
-        pageInfo {
-          hasNextPage
-          hasPreviousPage
-        }
-      }
+  fragment LogPageParts on LogConnection @_unmask {
+    nodes {
+      ...LogLineParts
+    }
+    incomplete
+    pageInfo {
+      hasNextPage
+      hasPreviousPage
+      startCursor
+      endCursor
     }
   }
 `,
   [lineFragment],
 )
 
-const linesSubscription = graphql(
+const revisionPage = graphql(
   `
-  subscription LogLines($revisionId: ID!, $type: LogType!, $level: LogLevel, $query: String, $after: String) {
-    revisionLogs(revisionId: $revisionId, type: $type, level: $level, query: $query, after: $after) {
+  query LogPage($id: ID!, $type: LogType!, $level: LogLevel, $query: String, $fields: [String!], $startTime: DateTime, $first: Int, $last: Int, $after: String, $before: String) {
+    owner: revision(id: $id) {
+      id
+      logs(type: $type, level: $level, query: $query, fields: $fields, startTime: $startTime, first: $first, last: $last, after: $after, before: $before) {
+        ...LogPageParts
+      }
+    }
+  }
+`,
+  [pageFragment],
+)
+
+const deploymentPage = graphql(
+  `
+  query DeploymentLogPage($id: ID!, $type: LogType!, $level: LogLevel, $query: String, $fields: [String!], $startTime: DateTime, $first: Int, $last: Int, $after: String, $before: String) {
+    owner: deployment(id: $id) {
+      id
+      logs(type: $type, level: $level, query: $query, fields: $fields, startTime: $startTime, first: $first, last: $last, after: $after, before: $before) {
+        ...LogPageParts
+      }
+    }
+  }
+`,
+  [pageFragment],
+)
+
+const revisionLines = graphql(
+  `
+  subscription LogLines($id: ID!, $type: LogType!, $level: LogLevel, $query: String, $fields: [String!], $startTime: DateTime, $after: String) {
+    line: revisionLogs(revisionId: $id, type: $type, level: $level, query: $query, fields: $fields, startTime: $startTime, after: $after) {
       ...LogLineParts
     }
   }
@@ -58,19 +90,37 @@ const linesSubscription = graphql(
   [lineFragment],
 )
 
-export function logSource(api: Api, log: LogFilter): LogSource {
+const deploymentLines = graphql(
+  `
+  subscription DeploymentLogLines($id: ID!, $type: LogType!, $level: LogLevel, $query: String, $fields: [String!], $startTime: DateTime, $after: String) {
+    line: deploymentLogs(deploymentId: $id, type: $type, level: $level, query: $query, fields: $fields, startTime: $startTime, after: $after) {
+      ...LogLineParts
+    }
+  }
+`,
+  [lineFragment],
+)
+
+export function logSource(api: Api, { revisionId, deploymentId, fields, ...filter }: LogFilter): LogSource {
+  const variables = { ...filter, id: deploymentId ?? revisionId, fields: fields === null ? null : [fields] }
+  const read = async (args: PageArgs): Promise<LogPage> => {
+    const document = deploymentId === null ? revisionPage : deploymentPage
+    const { data, error } = await api.uncached.query(document, { ...variables, ...args }).toPromise()
+    if (error) throw new Error(problemOf(error).message)
+    const { nodes, pageInfo, incomplete } = (data as ResultOf<typeof revisionPage>).owner!.logs
+    const isForward = args.last === undefined
+    // the server's time limit ended the search before it found a line
+    if (incomplete && nodes.length === 0)
+      return read({ ...args, ...(isForward ? { after: pageInfo.endCursor! } : { before: pageInfo.startCursor! }) })
+    return { lines: nodes, hasMore: isForward ? pageInfo.hasNextPage : pageInfo.hasPreviousPage }
+  }
   return {
-    async page(args: PageArgs): Promise<LogPage> {
-      const { data, error } = await api.uncached.query(pageQuery, { ...log, ...args }).toPromise()
-      if (error) throw new Error(problemOf(error).message)
-      const { nodes, pageInfo } = (data as ResultOf<typeof pageQuery>).revision!.logs
-      return { lines: nodes, hasMore: args.last === undefined ? pageInfo.hasNextPage : pageInfo.hasPreviousPage }
-    },
+    page: read,
     follow: (after, { line, end, failed }) =>
       api.subscribe(
-        linesSubscription,
-        { ...log, after },
-        { next: ({ revisionLogs }) => line(revisionLogs), end, failed: ({ message }) => failed(message) },
+        deploymentId === null ? revisionLines : deploymentLines,
+        { ...variables, after },
+        { next: (found) => line(found.line), end, failed: ({ message }) => failed(message) },
       ),
   }
 }

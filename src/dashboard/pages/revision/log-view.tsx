@@ -1,5 +1,5 @@
-/** A revision's log with its toolbar. The chosen log, filters and line are kept in the URL. */
-import { Button, Group, SegmentedControl, Select, Text, TextInput } from '@mantine/core'
+/** A revision's log, or that of all revisions, with its toolbar. The chosen log, filters and line are kept in the URL. */
+import { Button, Checkbox, Group, SegmentedControl, Select, Text, TextInput } from '@mantine/core'
 import { useDebouncedCallback, useLocalStorage } from '@mantine/hooks'
 import { IconAlertCircle, IconDownload, IconSearch, IconTextWrap } from '@tabler/icons-react'
 import { useNavigate, useParams, useRouter, useSearch } from '@tanstack/react-router'
@@ -11,7 +11,7 @@ import classes from './log.module.css'
 import { LogBuffer } from './log-buffer.ts'
 import { LogRows } from './log-rows.tsx'
 import { type LogFilter, type LogType, logSource, readWholeLog } from './log-source.ts'
-import type { RevisionSearch } from './search.ts'
+import { PERIODS, type RevisionSearch } from './search.ts'
 
 const ROUTE = '/w/$ws/deployments/$id/revisions/$revisionId'
 const LEVELS = [
@@ -19,6 +19,14 @@ const LEVELS = [
   { value: 'warning', label: 'Warnings and up' },
   { value: 'error', label: 'Errors' },
 ]
+const PERIOD_NAMES = [
+  { value: '15m', label: 'Last 15 minutes' },
+  { value: '1h', label: 'Last hour' },
+  { value: '24h', label: 'Last 24 hours' },
+  { value: '7d', label: 'Last 7 days' },
+]
+/** Without filters, so the lines around a line are visible. */
+const NO_FILTERS: RevisionSearch = { level: undefined, q: undefined, fields: undefined, since: undefined }
 const SEARCH_DEBOUNCE_MS = 250
 
 interface LogViewProps {
@@ -31,13 +39,21 @@ interface LogViewProps {
 
 export function LogView({ defaultType, name, revision }: LogViewProps) {
   const api = useApi()
-  const { revisionId } = useParams({ from: ROUTE })
-  const { log: type = defaultType, line, level, q } = useSearch({ from: ROUTE })
+  const { id, revisionId } = useParams({ from: ROUTE })
+  const { log: type = defaultType, line, level, q, fields, since, all } = useSearch({ from: ROUTE })
   const navigate = useNavigate({ from: ROUTE })
   const router = useRouter()
   const log: LogFilter = useMemo(
-    () => ({ revisionId, type, level: level ?? null, query: q ?? null }),
-    [revisionId, type, level, q],
+    () => ({
+      revisionId,
+      deploymentId: all ? id : null,
+      type,
+      level: level ?? null,
+      query: q ?? null,
+      fields: fields ?? null,
+      startTime: since ? new Date(Date.now() - PERIODS[since] * 60_000).toISOString() : null,
+    }),
+    [revisionId, id, all, type, level, q, fields, since],
   )
   const buffer = useMemo(() => new LogBuffer(logSource(api, log)), [api, log])
   // a line that is in memory is highlighted without a read
@@ -52,10 +68,12 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
   const updateSearch = (changed: RevisionSearch, replace = true) =>
     void navigate({ search: (now) => ({ ...now, ...changed }), replace, resetScroll: false })
   const hrefOf = (cursor: string) =>
-    router.buildLocation({ to: ROUTE, params: params as never, search: { log: type, line: cursor } }).href
+    router.buildLocation({ to: ROUTE, params: params as never, search: { log: type, line: cursor, all } }).href
   const goToFirstError = async () => {
-    const cursor = await findFirstError((filter) => logSource(api, { ...log, ...filter }))
-    if (cursor) updateSearch({ line: cursor, level: undefined, q: undefined })
+    const cursor = await findFirstError((filter) =>
+      logSource(api, { ...log, fields: null, startTime: null, ...filter }),
+    )
+    if (cursor) updateSearch({ ...NO_FILTERS, line: cursor })
     else setHasNoError(true)
   }
   const [hasNoError, setHasNoError] = useState(false)
@@ -75,12 +93,38 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
             { value: 'deploy', label: 'Deploy log' },
           ]}
         />
+        <Checkbox
+          size="xs"
+          label="All revisions"
+          checked={all ?? false}
+          onChange={(event) => updateSearch({ all: event.currentTarget.checked || undefined, line: undefined })}
+        />
         <Group gap="xs" className={classes.tools}>
           <Search
-            key={q}
+            key={`text ${q}`}
             field={search}
+            label="Search this log"
             value={q ?? ''}
             onChange={(value) => updateSearch({ q: value || undefined, line: undefined })}
+          />
+          <Search
+            key={`fields ${fields}`}
+            label="Fields of JSON lines"
+            placeholder="status=500"
+            value={fields ?? ''}
+            onChange={(value) => updateSearch({ fields: value || undefined, line: undefined })}
+          />
+          <Select
+            size="xs"
+            className={classes.levels}
+            aria-label="Time"
+            placeholder="Any time"
+            clearable
+            data={PERIOD_NAMES}
+            value={since ?? null}
+            onChange={(value) =>
+              updateSearch({ since: (value ?? undefined) as RevisionSearch['since'], line: undefined })
+            }
           />
           <Select
             size="xs"
@@ -120,12 +164,12 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
         query={log.query}
         wrap={wrap}
         emptyText={(ended) => {
-          if (level || q) return ended ? 'No matching lines.' : 'No matching lines yet.'
+          if (level || q || fields || since) return ended ? 'No matching lines.' : 'No matching lines yet.'
           return emptyLogText(type, revision, ended)
         }}
         hrefOf={hrefOf}
         // clears the filters, so the lines around the picked line are visible
-        onPick={(cursor) => updateSearch({ log: type, line: cursor, level: undefined, q: undefined }, false)}
+        onPick={(cursor) => updateSearch({ ...NO_FILTERS, log: type, line: cursor }, false)}
         onSearch={() => search.current?.select()}
         onNewest={() => line !== undefined && updateSearch({ line: undefined })}
         label={`${type === 'build' ? 'Build' : 'Deploy'} log`}
@@ -136,13 +180,16 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
 }
 
 interface SearchProps {
-  field: RefObject<HTMLInputElement | null>
+  field?: RefObject<HTMLInputElement | null>
+  label: string
+  /** default: the label */
+  placeholder?: string
   value: string
   onChange(value: string): void
 }
 
 /** Reports the text when the reader stops typing. */
-function Search({ field, value, onChange }: SearchProps) {
+function Search({ field, label, placeholder = label, value, onChange }: SearchProps) {
   const [text, setText] = useState(value)
   const report = useDebouncedCallback(onChange, SEARCH_DEBOUNCE_MS)
   return (
@@ -151,8 +198,8 @@ function Search({ field, value, onChange }: SearchProps) {
       size="xs"
       className={classes.search}
       leftSection={<IconSearch size={14} />}
-      placeholder="Search this log"
-      aria-label="Search this log"
+      placeholder={placeholder}
+      aria-label={label}
       value={text}
       onChange={(event) => {
         setText(event.currentTarget.value)

@@ -1,6 +1,8 @@
 /** The query string of a revision page: the log, its filters and a highlighted line. */
 const TYPES = ['build', 'deploy'] as const
 const LEVELS = ['info', 'warning', 'error'] as const
+/** how far back the lines go, in minutes */
+export const PERIODS = { '15m': 15, '1h': 60, '24h': 1_440, '7d': 10_080 } as const
 
 export interface RevisionSearch {
   log?: (typeof TYPES)[number]
@@ -8,13 +10,21 @@ export interface RevisionSearch {
   line?: string
   level?: (typeof LEVELS)[number]
   q?: string
+  /** fields of JSON lines: `name=value`, separated by commas */
+  fields?: string
+  since?: keyof typeof PERIODS
+  /** the log of all revisions */
+  all?: true
 }
 
-export function revisionSearch({ log, line, level, q }: Record<string, unknown>): RevisionSearch {
+export function revisionSearch({ log, line, level, q, fields, since, all }: Record<string, unknown>): RevisionSearch {
   return {
     log: TYPES.find((one) => one === log),
     line: typeof line === 'string' || typeof line === 'number' ? String(line) : undefined,
     level: LEVELS.find((one) => one === level),
     q: typeof q === 'string' || typeof q === 'number' ? String(q) : undefined,
+    fields: typeof fields === 'string' ? fields : undefined,
+    since: (Object.keys(PERIODS) as (keyof typeof PERIODS)[]).find((one) => one === since),
+    all: all === true || undefined,
   }
 }
