@@ -28,12 +28,12 @@ async function measure(app: App, key: string): Promise<void> {
       }),
     )
   const { db } = app.core
-  const write = createBlockWriter(app.core)
-  // logs that have been checked once are counted
-  await write(new AbortController().signal)
   const inserted = await took(() => insert(app, deployments))
   const lines = LINES * 6
   say(`${lines} lines inserted, µs a line`, ((inserted * 1000) / lines).toFixed(1))
+  // the server's job has written some of them already
+  await db.logBlock.deleteMany()
+  const write = createBlockWriter(app.core)
   const indexed = await took(async () => {
     for (let before = -1, now = 0; now !== before; ) {
       before = now
