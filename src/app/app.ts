@@ -32,7 +32,6 @@ import type { Core, WriteCore } from '../domain/transaction/context.ts'
 import { bootstrap, installationId } from '../domain/workspaces.ts'
 import { Overload, watchOverload } from '../platform/async/overload.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
-import { logDestination } from '../platform/log/destination.ts'
 import type { Database } from '../platform/postgres/client.ts'
 import { type Background, type Ending, startBackground } from './background.ts'
 import { createCore, publicUrlOf } from './core.ts'
@@ -40,7 +39,7 @@ import { createDatabaseWait } from './database-wait.ts'
 import { agentAddresses, createClusterDoorNews } from './door-access.ts'
 import { checkKeyRing } from './keyring-file.ts'
 import { createLimits } from './limits.ts'
-import { createLogger } from './logger.ts'
+import { openTelemetry, type Telemetry } from './telemetry.ts'
 
 export interface App {
   config: Config
@@ -75,7 +74,8 @@ export interface Overrides {
 
 /** Throws ConfigError and MigrationError, whose messages are for the operator. */
 export async function buildApp(config: Config, overrides: Overrides = {}): Promise<App> {
-  const log = overrides.log ?? createLogger(config.LOG_LEVEL, await logDestination(config.LOG_FORMAT))
+  const telemetry = await openTelemetry(config, 'pilothouse', overrides.log)
+  const { log } = telemetry
   const waits = createDatabaseWait(log, config.DATABASE_WAIT_SECONDS, overrides.signal)
   const opened = await createCore(config, log, { clock: overrides.clock, waits })
   try {
@@ -84,7 +84,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
       () => openInstallation(config, opened.core),
       (error) => databaseFailure(error) === 'lost',
     )
-    return await assemble(config, log, opened, found)
+    return await assemble(config, telemetry, opened, found)
   } catch (error) {
     await opened.close()
     throw error
@@ -100,11 +100,12 @@ async function openInstallation(config: Config, core: WriteCore) {
 
 async function assemble(
   config: Config,
-  log: Logger,
+  { log, tracing }: Telemetry,
   opened: Awaited<ReturnType<typeof createCore>>,
   { generatedKey, installation }: Awaited<ReturnType<typeof openInstallation>>,
 ): Promise<App> {
   const { core, database, direct } = opened
+  core.tracing = tracing
   await mkdir(config.GIT_DIRECTORY, { recursive: true }).catch((cause) => {
     throw new ConfigError(`The folder of GIT_DIRECTORY can't be used: ${cause.message}.`, { cause })
   })
@@ -154,6 +155,7 @@ async function assemble(
   })
   const fastify = createHttp({
     log,
+    tracing,
     isTrustedProxy: limits.trusted,
     headerTimeoutMs: config.HEADER_SECONDS * 1000,
     crossOrigin: createCrossOrigin(config.CORS_ORIGINS),
@@ -222,6 +224,7 @@ async function assemble(
     doors?.close()
     await Promise.all([relay.stop(), background?.stop(ending), closeHttp(fastify)])
     await opened.close()
+    await tracing?.stop()
   }
 
   let closed: Promise<void> | null = null

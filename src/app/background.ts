@@ -172,6 +172,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       clock: core.clock,
       log,
       onStuck,
+      tracing: core.tracing,
     })
     if (core.overload) core.admission = createAdmission(core.overload, () => started.underWay())
     if (core.admission) own.admission = core.admission

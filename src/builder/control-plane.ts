@@ -46,13 +46,13 @@ const BUILDER: Protocol = {
   heartbeatClaims: 100,
 }
 
-function toClaim({ stepId, tries, secondsLeft, revision, deployment, ...claim }: BuilderClaim): Claim {
+function toClaim({ stepId, tries, secondsLeft, revision, deployment, traceparent, ...claim }: BuilderClaim): Claim {
   // a build does not depend on the deployment's runtime settings
   const placed = { spec: {} as Step['spec'], secretReferences: [], customUrl: null }
   return {
     ...EMPTY_ASSIGNMENT,
     ...claim,
     deployment: { ...deployment, addressName: null, k8sNamespace: null, provisioned: true },
-    step: { id: stepId, kind: 'BUILD', tries, secondsLeft, revision, ...placed },
+    step: { id: stepId, kind: 'BUILD', tries, secondsLeft, revision, ...placed, ...(traceparent && { traceparent }) },
   }
 }

@@ -7,7 +7,7 @@ import path from 'node:path'
 import type { Logger } from 'pino'
 import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
 import type { Runtime, SourceBuilder } from '../dataplane/runtimes/runtime.ts'
-import { startWorkerProgram, type WorkerProgram } from '../listener/worker-program.ts'
+import { startWorkerProgram, type Telemetry, type WorkerProgram } from '../listener/worker-program.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { packageIndexes, suppliedServer } from '../platform/config/build-settings.ts'
 import type { BuilderSettings } from '../platform/config/builder-settings.ts'
@@ -24,7 +24,7 @@ const READINESS_CHECK_MS = 5000
 export async function startBuilder(
   settings: BuilderSettings,
   environment: Record<string, string | undefined>,
-  log: Logger,
+  { log, tracing }: Telemetry,
 ): Promise<WorkerProgram> {
   const plane = builderControlPlane({
     url: settings.CONTROL_PLANE_URL,
@@ -75,6 +75,7 @@ export async function startBuilder(
     maxClaims: atATime,
     holder: settings.BUILDER_NAME ?? os.hostname(),
     log,
+    tracing,
   })
   log.info({ name: program.holder, version: VERSION, healthPort: program.port }, 'The builder is running')
   return program

@@ -3,6 +3,6 @@ import { startBuilder } from '../builder/start-builder.ts'
 import { readBuilderSettings } from '../platform/config/builder-settings.ts'
 import { worker } from './worker.ts'
 
-export const builder = worker('builder', 'BUILDER_', readBuilderSettings, (settings, log) =>
-  startBuilder(settings, process.env, log),
+export const builder = worker('builder', 'BUILDER_', readBuilderSettings, (settings, telemetry) =>
+  startBuilder(settings, process.env, telemetry),
 )

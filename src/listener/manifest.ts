@@ -29,6 +29,7 @@ export const RESERVED_SETTINGS = [
   SECRET_KEY,
   'LISTENER_HOST',
   'LISTENER_PORT',
+  'OTEL_EXPORTER_OTLP_HEADERS',
   'KUBECONFIG',
 ]
 const CHART = path.join(CHECKOUT, 'deploy/chart')

@@ -2,17 +2,16 @@
  * The listener program without its process: a worker with the Kubernetes runtime. Control plane and cluster may be
  * unavailable at the start. See README.md.
  */
-import type { Logger } from 'pino'
 import type { ListenerSettings } from '../platform/config/listener-settings.ts'
 import { VERSION } from '../platform/files/version.ts'
 import { type ClusterRuntime, createClusterRuntime } from './cluster-runtime.ts'
 import { remoteControlPlane } from './control-plane.ts'
-import { startWorkerProgram, type WorkerProgram } from './worker-program.ts'
+import { startWorkerProgram, type Telemetry, type WorkerProgram } from './worker-program.ts'
 
 /** `clusterRuntime`: for tests; default: from the settings. Throws ConfigError, and errors of listening. */
 export async function startListener(
   settings: ListenerSettings,
-  log: Logger,
+  { log, tracing }: Telemetry,
   clusterRuntime?: ClusterRuntime,
 ): Promise<WorkerProgram> {
   const { runtime, problem } = clusterRuntime ?? (await createClusterRuntime(settings, null, log))
@@ -36,6 +35,7 @@ export async function startListener(
     version: VERSION,
     podClasses: Object.keys(settings.POD_CLASSES).sort(),
     log,
+    tracing,
   })
   log.info({ holder: program.holder, version: VERSION, healthPort: program.port }, 'The listener runs')
   return program

@@ -6,6 +6,9 @@ import { startHealthServer } from './health.ts'
 import { type Instrumented, instrumented } from './instrumented.ts'
 import { createMetrics } from './metrics.ts'
 
+/** The log, and OpenTelemetry if a collector is set. */
+export type Telemetry = Pick<WorkerOptions, 'log' | 'tracing'>
+
 export interface WorkerProgram {
   /** name of this worker at the control plane */
   holder: string
@@ -69,6 +72,7 @@ export async function startWorkerProgram(options: ProgramOptions): Promise<Worke
       await closeRuntime()
       plane.close()
       await server.close()
+      await workerOptions.tracing?.stop()
     },
   }
 }

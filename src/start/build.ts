@@ -117,10 +117,10 @@ function currentBuild(): { name: string; inputs: Record<string, FileState> } | n
 
 /** Loads `http` by `require`: an ES import evaluates all exports, including `fetch`, which takes 10 ms to load. */
 function withoutFetch({ onResolve, onLoad }: PluginBuild): void {
-  onResolve({ filter: /^(node:)?https?$/ }, ({ path: name }) => ({
-    path: name.replace('node:', ''),
-    namespace: 'http',
-  }))
+  onResolve({ filter: /^(node:)?https?$/ }, ({ path: name, kind }) =>
+    // its result would lack the names
+    kind === 'dynamic-import' ? { external: true } : { path: name.replace('node:', ''), namespace: 'http' },
+  )
   onLoad({ filter: /./, namespace: 'http' }, ({ path: name }) => ({
     contents: `module.exports = __builtin('node:${name}')`,
   }))

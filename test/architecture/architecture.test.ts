@@ -55,7 +55,7 @@ test('the checker finds packages and reads of the environment outside their fold
   ]
   expect(packages(source)).toEqual(['domain/errors/a.ts imports fastify: only api/** app start'])
   expect(environment(source)).toEqual([
-    'domain/errors/a.ts reads process.env: only platform/config cli cli/server cli/terminal start .',
+    'domain/errors/a.ts reads process.env: only platform/config platform/tracing cli cli/server cli/terminal start .',
   ])
 })
 

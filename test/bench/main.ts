@@ -12,6 +12,7 @@ import { otherCases, streamCases } from './cases/others.ts'
 import { restCases } from './cases/rest.ts'
 import { startUpCase } from './cases/start-up.ts'
 import { stepsCase } from './cases/steps.ts'
+import { tracesCase } from './cases/traces.ts'
 import { writeCases } from './cases/writes.ts'
 import { writeTables } from './measure/document.ts'
 import { asText, type Table } from './measure/report.ts'
@@ -61,12 +62,12 @@ ${list(USUAL)}
 
 Only by their names:
 
-${list(otherCases)}`)
+${list([tracesCase, ...otherCases])}`)
 } else await run(chosen())
 
 function chosen(): Case[] {
   if (positionals.length === 0) return options.large ? LARGE : USUAL
-  const all = [...USUAL, ...otherCases]
+  const all = [...USUAL, tracesCase, ...otherCases]
   const unknown = positionals.filter((id) => !all.some((one) => one.id === id))
   if (unknown.length > 0) throw new Error(`No such case: ${unknown.join(', ')}. See --help.`)
   return all.filter(({ id }) => positionals.includes(id))

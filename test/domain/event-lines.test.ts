@@ -49,6 +49,7 @@ test('a failure is a warning with its duration and the first line of its message
       to: 'BUILD_FAILED',
       reason: 'INSTALL_FAILED',
       message,
+      traceId: null,
       name: 'my-agent',
       number: 3,
       seconds: 4.24,

@@ -45,7 +45,7 @@ async function start({ again = false, problem = () => null as string | null, set
   if (!again) listener = await registered(app)
   const runtime = recordingRuntime()
   const over = settingsFor(`http://${proxy.address}`, listener, settings)
-  const started = await startListener(over, log.log, { runtime, problem })
+  const started = await startListener(over, { log: log.log }, { runtime, problem })
   running.push(started)
   return {
     listener: started,

@@ -120,7 +120,7 @@ export async function move(ctx: RequestContext, revisionId: string, statuses: re
     const { deploymentId } = await ctx.db.revision.findUniqueOrThrow({ where: { id: revisionId } })
     await lockDeployment(ctx, deploymentId, async (tx, { rollout }) => {
       const revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: revisionId } })
-      const again = { rollout: rollout + 1, resourceSpec: null, secretReferences: null }
+      const again = { rollout: rollout + 1, traceparent: null, resourceSpec: null, secretReferences: null }
       transition(tx, ctx.workspace.id, revision, { to, ...(revision.status === 'DEPLOYED' && { again }) })
     })
   }

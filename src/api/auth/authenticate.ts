@@ -9,6 +9,7 @@ import { ForbiddenError, UnauthenticatedError, ValidationError } from '../../dom
 import { hashKey } from '../../domain/keys/key.ts'
 import { uuid } from '../../domain/parsing/fields.ts'
 import type { Core, RequestContext, Tenant } from '../../domain/transaction/context.ts'
+import type { RequestTrace } from '../../platform/tracing/tracing.ts'
 import type { Admission } from '../limits/admission.ts'
 import type { RequestScope } from '../limits/request-scope.ts'
 import { type CredentialCache, createCredentialCache, type Identity } from './credential-cache.ts'
@@ -89,6 +90,7 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     requestId: string,
     yieldTurn: Release | undefined,
     need: TenantNeed,
+    trace: RequestTrace | undefined,
   ): RequestContext {
     if (requested.isMalformed)
       throw new ValidationError([{ loc: ['header', 'X-Tenant-Id'], msg: 'Must be a UUID.', type: 'uuid_parsing' }])
@@ -107,7 +109,7 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
       ])
     const workspace = selectWorkspace(identity, requested.isThere, need)
     // spread the core last: adding properties to such a large object is slow
-    return { actor, credential, workspace, requestId, yieldTurn, client: undefined, ...core }
+    return { actor, credential, workspace, requestId, yieldTurn, client: undefined, trace, ...core }
   }
 
   async function authenticateSlowly(
@@ -118,9 +120,11 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     requestScope?: RequestScope,
   ): Promise<RequestContext> {
     const find = () => identify(presented, requested.tenantId)
-    if (!requestScope || !admission) return contextOf(await find(), requested, requestId, undefined, need)
+    const trace = requestScope?.trace
+    if (!requestScope || !admission) return contextOf(await find(), requested, requestId, undefined, need, trace)
     const identity = await admission.identify(presented.hash, requestScope, find)
-    return contextOf(identity, requested, requestId, await admission.admit(identity.actor, requestScope), need)
+    const leave = await admission.admit(identity.actor, requestScope)
+    return contextOf(identity, requested, requestId, leave, need, trace)
   }
 
   return (headers, requestId, requestScope, need = 'required') => {
@@ -130,8 +134,9 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     if (!identity) return authenticateSlowly(presented, requested, requestId, need, requestScope)
     requestScope!.markAuthenticated()
     const slot = admission!.admit(identity.actor, requestScope!)
-    if (typeof slot === 'function') return contextOf(identity, requested, requestId, slot, need)
-    return slot.then((leave) => contextOf(identity, requested, requestId, leave, need))
+    const { trace } = requestScope!
+    if (typeof slot === 'function') return contextOf(identity, requested, requestId, slot, need, trace)
+    return slot.then((leave) => contextOf(identity, requested, requestId, leave, need, trace))
   }
 }
 

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BucketState } from '../../platform/async/token-buckets.ts'
 import { addressKey } from '../../platform/http/client-address.ts'
+import type { RequestTrace } from '../../platform/tracing/tracing.ts'
 import { markAuthenticated } from './address-limits.ts'
 
 export interface RequestScope {
@@ -12,6 +13,8 @@ export interface RequestScope {
   weight: number
   /** the call keeps or ends a lease: it waits for a slot and never gets a 429 */
   keepsLease: boolean
+  /** absent: no collector is set */
+  trace?: RequestTrace | undefined
   /** aborts when the client disconnects before its answer is complete */
   gone: AbortSignal
   /** Reports a limit's state in the headers of the answer, for any status. */
@@ -27,6 +30,7 @@ export interface RequestScope {
 export class HttpRequestScope implements RequestScope {
   readonly weight: number
   readonly keepsLease: boolean
+  readonly trace: RequestTrace | undefined
   /** null once the answer is a stream, so that a long stream does not retain them */
   #request: FastifyRequest | null
   #response: ServerResponse | null
@@ -37,6 +41,7 @@ export class HttpRequestScope implements RequestScope {
   constructor(request: FastifyRequest, { raw: response }: FastifyReply, keepsLease = false) {
     this.weight = weightOf(request.raw.headers)
     this.keepsLease = keepsLease
+    this.trace = request.trace ?? undefined
     this.#request = request
     this.#response = response
     this.#endCallbacks = response.closed ? null : []

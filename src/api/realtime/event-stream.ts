@@ -157,6 +157,7 @@ function currentStatus(
     message,
     attempt,
     count: null,
+    traceId: null,
     changed: [],
     actor: null,
     occurredAt: since,

@@ -14,10 +14,12 @@ import { DomainError } from '../../domain/errors/errors.ts'
 import type { Overload } from '../../platform/async/overload.ts'
 import { resultWithin } from '../../platform/async/time-limit.ts'
 import type { Database } from '../../platform/postgres/client.ts'
+import type { Tracing } from '../../platform/tracing/tracing.ts'
 import { errorHandler } from '../rest/framework/errors.ts'
 import type { CrossOrigin } from './cross-origin.ts'
 import { knownRoutes } from './known-routes.ts'
 import { rejectMalformedRequest, rejectUnsupportedRequests } from './malformed-requests.ts'
+import { traceRequests } from './request-traces.ts'
 import { routeUpgrades, UpgradableMessage } from './upgrades.ts'
 
 /** Uploads are not limited by it (docs/api-rules.md#errors). */
@@ -42,6 +44,8 @@ declare module 'fastify' {
 
 export interface HttpOptions {
   log: Logger
+  /** absent: no collector is set */
+  tracing?: Tracing | undefined
   /** Null: the server is ready. */
   notReadyReason: () => Promise<string | null>
   overload?: Overload
@@ -57,6 +61,7 @@ export interface HttpOptions {
 
 export function createHttp({
   log,
+  tracing,
   notReadyReason,
   overload,
   bodyTimeoutMs = BODY_TIMEOUT_MS,
@@ -100,6 +105,7 @@ export function createHttp({
   routeUpgrades(fastify, fastify.server)
   fastify.setErrorHandler(handleError)
   fastify.decorateRequest('subject', null)
+  if (tracing) traceRequests(fastify, tracing)
   let isClosing = false
   fastify.addHook('preClose', async () => {
     isClosing = true

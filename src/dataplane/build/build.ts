@@ -64,6 +64,7 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
   }
   const { kind, start, install } = plan
   const steps = install.map((step) => ({ ...step, command: withManager(step.command, request.hasProgram) }))
+  request.phase?.('prepare the environment')
   const { env, agentServer } = await request.prepare(plan)
   const built = { ...request, env: { ...request.env, ...env } }
   await request.chownToBuild(tree)
@@ -98,6 +99,7 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
     command: string[],
     cwd: string,
   ): Promise<void> {
+    request.phase?.(phase === 'Install' ? 'install' : 'run the build command')
     log(`$ ${shown}`)
     const tail = new OutputTail(10, ERROR_LINE)
     const [program, ...args] = command

@@ -32,11 +32,14 @@ export interface SourceRequest {
   log: (line: string, level?: LogLevel) => void
   /** called with the commit as soon as it is known; never for a source without commits */
   onCommit: OnCommit
+  /** begins the next phase of the build */
+  phase?: ((name: string) => void) | undefined
   signal: AbortSignal
 }
 
 /** Creates `tree`, which must not exist. Returns a hint for messages about missing files. Throws StepFailure. */
 export function loadSource(request: SourceRequest, tree: string): Promise<string> {
+  request.phase?.('load the source')
   return request.revision.source === 'internal_source' ? unpack(request, tree) : checkOut(request, tree)
 }
 

@@ -10,6 +10,7 @@ import { StepFailure } from '../output/step-failure.ts'
 import { type Engine, runEngine } from '../process/engine/engine.ts'
 import { dockerConfigFolder, readDockerConfig, writeLogins } from '../process/engine/logins.ts'
 import { localReference } from '../runtimes/artifact.ts'
+import type { OnPhase } from '../runtimes/runtime.ts'
 import { CACHE, type ImageRepository, TAG_PREFIX } from './image-store.ts'
 import { deploymentLabel, forgetCacheNames } from './local-images.ts'
 
@@ -27,6 +28,7 @@ export interface EngineBuild {
   /** Runs the engine. Rejects when the build is cancelled, after all its processes have ended. */
   run: (args: string[], onLine: OnLine, env?: Record<string, string>) => Promise<{ code: number | null }>
   log: (line: string) => void
+  phase?: OnPhase | undefined
   signal: AbortSignal
 }
 
@@ -47,6 +49,7 @@ export async function buildWithEngine(build: EngineBuild): Promise<string> {
   const iid = path.join(folder, 'iid')
   const registry = [...(auth ? ['--authfile', auth] : []), ...(repository?.insecure ? ['--tls-verify=false'] : [])]
   const cache = repository ? [`--cache-from=${repository.name}/${CACHE}`, `--cache-to=${repository.name}/${CACHE}`] : []
+  build.phase?.('build the image')
   await runOrFail(build, 'The image could not be built', [
     'build',
     ...commonArguments(build),
@@ -65,6 +68,7 @@ export async function buildWithEngine(build: EngineBuild): Promise<string> {
     .replace(/^sha256:/, '')
   if (!repository) return localReference(build.deploymentId, id)
   const digest = path.join(folder, 'digest')
+  build.phase?.('push the image')
   build.log(`Pushing to ${repository.name}`)
   const target = `${repository.name}:${TAG_PREFIX}${build.name}`
   await runOrFail(build, `The image could not be pushed to ${repository.name}`, [
@@ -97,6 +101,7 @@ async function buildWithDocker(build: EngineBuild, auth: string | null): Promise
   // our Dockerfile is then in our own folder, and the ignore file has to be next to it
   if (build.ignoresDockerignore) writeIgnoreFile(`${build.dockerfile}.dockerignore`)
   const name = repository ? `${repository.name}:${TAG_PREFIX}${build.name}` : localImageName(build)
+  build.phase?.(repository ? 'build and push the image' : 'build the image')
   await runOrFail(
     build,
     repository ? `The image could not be built and pushed to ${repository.name}` : 'The image could not be built',

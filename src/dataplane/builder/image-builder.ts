@@ -163,6 +163,7 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
           buildWithEngine({
             ...{ engine, deploymentId, name, folder, ...source, repository, signal: stop },
             log: (line) => log.write('build', mask(line)),
+            phase: step.phase,
             async run(args, onLine, more) {
               const command = {
                 command: confined[0] ?? engine.name,

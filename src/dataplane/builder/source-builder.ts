@@ -85,7 +85,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): SourceBuilde
           const searchPath = env.PATH ?? '/usr/local/bin:/usr/bin:/bin'
           const from = { revision, folder, gitDirectory, sources, credentials, searchPath, run }
           const git = { outboundAllow, gitAccount: () => gitAccount, reclaim: chownTreeToServer }
-          const hint = await loadSource({ ...from, ...git, log: line, onCommit, signal }, tree)
+          const hint = await loadSource({ ...from, ...git, log: line, onCommit, phase: step.phase, signal }, tree)
           const plan = planSource(tree, revision, servers, hint, line)
           warnOfUnusedHealthPath(plan, revision, line)
           onPlan(planReport(plan, mask))

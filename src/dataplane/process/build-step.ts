@@ -145,10 +145,12 @@ export async function runBuild(
           log: write,
           onCommit,
           onPlan: (plan) => onPlan(planReport(plan, mask)),
+          phase: step.phase,
           signal,
         })
         signal.throwIfAborted()
         if (image !== null) return { artifact: image }
+        step.phase?.('store the artifact')
         await seal()
         await keepArtifact(app, folder, artifact, accounts.code, signal)
         kept = true

@@ -107,6 +107,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         machine.databaseLimits.watch(id, step.spec)
         const supervised = supervisedOf(claim)
         onProgress({ reason: 'IN_PROGRESS', message: 'Opening the address of the deployment.' })
+        step.phase?.('open the address')
         const url = await supervised.open(claim, signal)
         // a new deployment must not be unknown at its first request
         await tellDoor()
@@ -121,6 +122,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
             })
           : null
         const plan = await agentPlan(context, step.spec)
+        step.phase?.('start the agent')
         const left = Math.max(1000, until - performance.now())
         const { commit, discard } = await supervised.prepare(claim, plan, left, signal, onProgress)
         // the log has the local address; the custom_url of an external image is the user's own

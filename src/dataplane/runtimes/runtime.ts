@@ -49,10 +49,15 @@ export interface LeasedClaim extends Claim {
   raiseToken(seen: string): Promise<void>
 }
 
+/** Ends the phase before. `name`: an imperative, such as `fetch the source`. */
+export type OnPhase = (name: string) => void
+
 /** A step with a deadline by this process's monotonic clock. */
 export interface TimedStep extends Step {
   /** performance.now() when the control plane fails the step */
   deadline: number
+  /** begins the next phase of the work, a span of the step's trace; absent: no collector is set */
+  phase?: OnPhase | undefined
 }
 
 /** A BUILD or DEPLOY step, which always has a revision. */

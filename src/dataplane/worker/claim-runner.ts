@@ -5,6 +5,7 @@ import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } f
 import { createSingleflight } from '../../platform/async/batcher.ts'
 import { backoff, retry } from '../../platform/async/retry.ts'
 import { resultWithin } from '../../platform/async/time-limit.ts'
+import { type Tracing, traceIdOf } from '../../platform/tracing/tracing.ts'
 import { storable } from '../output/terminal-text.ts'
 import type { LeasedClaim, Runtime } from '../runtimes/runtime.ts'
 import { FencedClaim } from './fenced-claim.ts'
@@ -12,6 +13,7 @@ import { LatestAssignment } from './latest-assignment.ts'
 import { Lease } from './lease.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform-step.ts'
+import { Phases } from './phases.ts'
 import { RestartReports } from './restart-reports.ts'
 import { ensureStopped, StuckError } from './stop-step.ts'
 
@@ -30,6 +32,8 @@ export interface ClaimRunnerOptions {
   onStepEnd?: (kind: Step['kind'], outcome: StepResult['outcome'] | 'too_late') => void
   /** see stop-step.ts */
   stopMs?: number
+  /** absent: no collector is set */
+  tracing?: Tracing | undefined
 }
 
 /** ms after which a claim that does not end makes this process exit */
@@ -256,6 +260,8 @@ export class ClaimRunner {
   #begin(assigned: Step): void {
     const step = this.#latest.timed(assigned)
     const abort = new AbortController()
+    const { tracing } = this.#options
+    const { traceparent } = step
     this.#started = step
     const work = async () => {
       await this.#pruned
@@ -272,7 +278,8 @@ export class ClaimRunner {
         onHandOver: () => {
           this.#handingOver = true
         },
-        logger: this.#log,
+        logger: traceparent ? this.#log.child({ trace_id: traceIdOf(traceparent) }) : this.#log,
+        phases: tracing && traceparent ? new Phases(tracing, traceparent) : undefined,
       })
       this.#active = null
       this.#progress = null

@@ -1,6 +1,6 @@
 /** Runs one step with the runtime and reports its result. */
 import type { Logger } from 'pino'
-import type { CompleteRequest } from '../../domain/protocol/protocol.ts'
+import type { CompleteRequest, Reason } from '../../domain/protocol/protocol.ts'
 import { backoff, retry, sleep } from '../../platform/async/retry.ts'
 import { isNoSpaceError, noSpaceFailure } from '../output/no-space.ts'
 import { StepFailure } from '../output/step-failure.ts'
@@ -14,6 +14,7 @@ import type {
   Runtime,
   TimedStep,
 } from '../runtimes/runtime.ts'
+import type { Phases } from './phases.ts'
 
 export type StepResult = Omit<CompleteRequest, 'claimId' | 'token' | 'stepId'>
 
@@ -36,6 +37,15 @@ export interface Work {
   onProgress: OnProgress
   onHandOver: () => void
   logger: Logger
+  /** absent: the step has no trace */
+  phases?: Phases | undefined
+}
+
+/** Phases of a DEPLOY by what it reports to wait for. */
+const PHASES: Partial<Record<Reason, string>> = {
+  PULLING_IMAGE: 'pull the image',
+  ROLLING_OUT: 'replace the pods',
+  WAITING_FOR_HEALTH: 'wait for the first ready answer',
 }
 
 /** attempts to provision while Postgres is unavailable, with 1, 2, 4 and 8 s between them */
@@ -47,10 +57,13 @@ const LONGEST_PAUSE_MS = 8000
 
 /** Never throws. Resolves when the step has ended and its result is reported. */
 export async function performStep(work: Work): Promise<void> {
-  const { signal, step, logger } = work
+  const { signal, step, logger, phases } = work
   // a build reports its commit and plan even if it fails: the revision keeps them
   const found: Pick<StepResult, 'repoCommitSha' | 'commitMessage' | 'commitAuthor' | 'buildPlan'> = {}
-  const report = (result: StepResult) => work.report({ ...result, ...found })
+  const report = (result: StepResult) => {
+    if (result.outcome !== 'succeeded') phases?.end(result.reason ?? result.outcome)
+    return work.report({ ...result, ...found })
+  }
   const onCommit: OnCommit = (commit, { message, author } = {}) => {
     Object.assign(found, { repoCommitSha: commit, commitMessage: message, commitAuthor: author })
   }
@@ -79,6 +92,8 @@ export async function performStep(work: Work): Promise<void> {
     // the control plane always retries a teardown
     if (step.kind === 'TEARDOWN') await report({ outcome: 'failed', reason: 'INTERNAL', message })
     else await giveBack({ ...work, report }, message)
+  } finally {
+    phases?.end()
   }
 }
 
@@ -96,7 +111,8 @@ async function giveBack({ step, log, signal, report, onProgress }: Work, message
 }
 
 async function perform(work: Work, onCommit: OnCommit, onPlan: OnPlan): Promise<void> {
-  const { runtime, claim, step, log, signal, report, onProgress, onHandOver } = work
+  const { runtime, claim, log, signal, report, onProgress, onHandOver, phases } = work
+  const step: TimedStep = { ...work.step, phase: phases && ((name) => phases.begin(name)) }
   switch (step.kind) {
     case 'PROVISION':
       await provision(work)
@@ -107,18 +123,25 @@ async function perform(work: Work, onCommit: OnCommit, onPlan: OnPlan): Promise<
       await report({ outcome: 'succeeded' })
       return
     case 'BUILD': {
+      // the runtime begins the next phase when it is this build's turn
+      step.phase?.('wait for a turn on this machine')
       const { artifact } = await runtime.build(claim, ofRevision(step), log!, signal, onCommit, onProgress, onPlan)
       signal.throwIfAborted()
       await report({ outcome: 'succeeded', artifact })
       return
     }
     case 'DEPLOY': {
-      const candidate = await runtime.deploy(claim, ofRevision(step), log!, signal, onProgress)
+      const candidate = await runtime.deploy(claim, ofRevision(step), log!, signal, (progress) => {
+        const phase = progress?.reason && PHASES[progress.reason]
+        if (phase) step.phase?.(phase)
+        onProgress(progress)
+      })
       if (signal.aborted) {
         await candidate.discard()
         throw signal.reason
       }
       onHandOver()
+      step.phase?.('switch requests to it')
       const { url, imageVersion } = candidate
       await candidate.commit(() => report({ outcome: 'succeeded', url, ...(imageVersion ? { imageVersion } : {}) }))
     }

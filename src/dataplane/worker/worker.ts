@@ -29,6 +29,7 @@ export interface WorkerOptions {
   onStuck?: (error: Error) => void
   onStepEnd?: ClaimRunnerOptions['onStepEnd']
   stopMs?: number
+  tracing?: ClaimRunnerOptions['tracing']
 }
 
 export interface Worker {
@@ -49,7 +50,7 @@ const STOP_LIMIT_MS = 7500
 
 /** Resolves when the worker is registered on its machine. The loops then run in the background. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { controlPlane, runtime, leaseSeconds, log, version, podClasses, onStuck, onStepEnd, stopMs } = options
+  const { controlPlane, runtime, leaseSeconds, log, version, podClasses, onStuck, onStepEnd, stopMs, tracing } = options
   const { maxClaims = Number.POSITIVE_INFINITY } = options
   const holder = options.holder ?? `${os.hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`
   /** by deployment */
@@ -167,7 +168,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         const earlier = runners.get(id)
         // a new claim of the same deployment means that the old claim is lost
         const after = earlier?.lost()
-        const about = { claim, leasedAt, after, onStuck, onStepEnd, stopMs }
+        const about = { claim, leasedAt, after, onStuck, onStepEnd, stopMs, tracing }
         const runner = new ClaimRunner({ controlPlane, runtime, log, ...about })
         runners.set(id, runner)
         void runner.over.then(() => {

@@ -12,6 +12,7 @@ import type { BuilderClaim, BuilderClaimRequest } from '../protocol/builders.ts'
 import { notifyHolder } from '../repositories/deployment.ts'
 import type { HeldClaim } from '../repositories/lease.ts'
 import { BATCH_LOCK_TIMEOUT_MS, type LockedDeployment, lockedFrom, toChangeOrSkip } from '../repositories/locks.ts'
+import { traceOffer, traceparentOfStep } from '../revisions/traces.ts'
 import { explainBuild } from '../rollouts/builder-offers.ts'
 import { fail, isExhausted, WORKER_LOST } from '../rollouts/plan.ts'
 import { readSituation, settle } from '../rollouts/reconcile.ts'
@@ -138,6 +139,8 @@ async function take(
   await explainBuild(tx, deployment, step, { reason: 'IN_PROGRESS', message: `Building on ${holder}.` })
   notifyHolder(tx, deployment)
   const { id, workspaceId, name } = deployment
+  const traceparent = traceparentOfStep(tx, id, step)
+  traceOffer(tx, id, offered)
   return [
     {
       claimId,
@@ -148,6 +151,7 @@ async function take(
       tries: step.tries,
       secondsLeft: (step.deadlineAt!.getTime() - tx.now().getTime()) / 1000,
       revision: workOf(tx, claimState, offered.revisionId),
+      ...(traceparent && { traceparent }),
     },
   ]
 }

@@ -5,6 +5,7 @@ import { WORK_COLUMNS } from '../protocol/answers.ts'
 import type { Assignment, RevisionWork } from '../protocol/protocol.ts'
 import { busyWith, explainTeardown, NOTHING_WAITS } from '../repositories/deployment.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
+import { traceparentOfStep } from '../revisions/traces.ts'
 import { transition } from '../revisions/transition.ts'
 import { fail, isExhausted, statusWhenTaken, WORKER_LOST } from '../rollouts/plan.ts'
 import { readSituation, settle } from '../rollouts/reconcile.ts'
@@ -72,6 +73,7 @@ export async function assign(
   const placed = currentSpec(deployment)
   const { activeRevisionId, restartedAt, idleMinutes } = deployment
   const builder = buildElsewhere(tx, claimState)
+  const traceparent = step ? traceparentOfStep(tx, deployment.id, step) : undefined
   return {
     run:
       activeRevisionId === null || deployment.deletedAt
@@ -89,6 +91,7 @@ export async function assign(
       secondsLeft: (step.deadlineAt!.getTime() - tx.now().getTime()) / 1000,
       revision: step.revisionId === null ? null : workOf(tx, claimState, step.revisionId),
       ...placed,
+      ...(traceparent && { traceparent }),
     },
     stop,
     ...(builder && { builder }),

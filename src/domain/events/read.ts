@@ -207,6 +207,8 @@ export interface StoredEvent {
   attempt: number | null
   /** number of occurrences that it stands for; null: one */
   count: number | null
+  /** trace of the rollout; null: none */
+  traceId: string | null
   /** changed fields of an update, in snake_case */
   changed: readonly string[]
   actor: EventActor
@@ -224,7 +226,7 @@ export interface EventRow extends Omit<StoredEvent, 'actor' | 'changed'> {
 export const EVENT_COLUMNS = Prisma.sql`
   e.workspace_id::text AS "workspaceId", e.sequence, e.type, e.deployment_id::text AS "deploymentId", e.revision_id::text AS "revisionId",
   e.subject_id AS "subjectId", e.from_status::text AS "fromStatus", e.to_status::text AS "toStatus", e.reason, e.message, e.attempt,
-  e.count, e.changed, e.actor AS "actorId", e.actor_kind AS "actorKind", e.occurred_at AS "occurredAt",
+  e.count, e.trace_id AS "traceId", e.changed, e.actor AS "actorId", e.actor_kind AS "actorKind", e.occurred_at AS "occurredAt",
   CASE WHEN e.actor_kind IS NOT NULL THEN e.actor_name ELSE (
     SELECT coalesce(k.owner, k.name) FROM api_keys k
     WHERE k.id = CASE WHEN e.actor ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN e.actor::uuid END) END AS "actorName"`

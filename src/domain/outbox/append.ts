@@ -22,6 +22,7 @@ export interface NewEvent {
   attempt?: number | null
   /** number of occurrences that it stands for; absent: one */
   count?: number
+  traceId?: string | null
   /** names of changed fields in snake_case; never values */
   changed?: readonly string[]
   /** absent: the system */
@@ -75,19 +76,19 @@ const APPEND = {
       UPDATE event_counters SET sequence = sequence + $2::int WHERE workspace_id = $1::uuid RETURNING sequence
     ), inserted AS (
       INSERT INTO events (workspace_id, sequence, type, deployment_id, revision_id, subject_id,
-                          from_status, to_status, reason, message, attempt, count, changed, actor, actor_kind, actor_name)
+                          from_status, to_status, reason, message, attempt, count, trace_id, changed, actor, actor_kind, actor_name)
       SELECT $1::uuid, counter.sequence - $2::int + e.position, e.type, e."deploymentId", e."revisionId",
              e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.reason, e.message, e.attempt, e.count,
-             e.changed, e.actor, ${KIND_OF_ACTOR}, ${NAME_OF_ACTOR}
+             e."traceId", e.changed, e.actor, ${KIND_OF_ACTOR}, ${NAME_OF_ACTOR}
       FROM counter, ROWS FROM (jsonb_to_recordset($3::jsonb) AS (
              type text, "deploymentId" uuid, "revisionId" uuid, "subjectId" text,
-             "from" text, "to" text, reason text, message text, attempt int, count int, changed text[], actor text, kind text, name text
+             "from" text, "to" text, reason text, message text, attempt int, count int, "traceId" text, changed text[], actor text, kind text, name text
            )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt, count,
-                                   changed, actor, kind, name, position)
+                                   "traceId", changed, actor, kind, name, position)
       RETURNING *
     )
     SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
-           i.to_status::text AS "to", i.reason, i.message,
+           i.to_status::text AS "to", i.reason, i.message, i.trace_id AS "traceId",
            (SELECT d.name FROM deployments d WHERE d.id = i.deployment_id) AS name,
            (SELECT r.number FROM revisions r WHERE r.id = i.revision_id) AS number,
            CASE WHEN i.to_status IN (${inSql(TERMINAL)}) THEN (

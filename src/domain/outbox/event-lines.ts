@@ -10,6 +10,7 @@ export interface AppendedEvent {
   to: RevisionStatus | null
   reason: string | null
   message: string | null
+  traceId: string | null
   /** null: the event concerns no deployment */
   name: string | null
   /** null: the event concerns no revision */
@@ -24,9 +25,15 @@ const QUIET: ReadonlySet<RevisionStatus> = new Set(['QUEUED', 'AWAITING_BUILD', 
 /** Call it after the commit. */
 export function logEvents(log: Log, appended: readonly AppendedEvent[]): void {
   for (const event of appended) {
-    const { to, workspaceId, type, deploymentId, revisionId } = event
+    const { to, workspaceId, type, deploymentId, revisionId, traceId } = event
     if (deploymentId === null || (to && QUIET.has(to))) continue
-    const fields = { workspaceId, type, deploymentId, ...(revisionId && { revisionId }) }
+    const fields = {
+      workspaceId,
+      type,
+      deploymentId,
+      ...(revisionId && { revisionId }),
+      ...(traceId && { trace_id: traceId }),
+    }
     log[to?.endsWith('_FAILED') ? 'warn' : 'info'](fields, lineOf(event))
   }
 }

@@ -64,6 +64,14 @@ export const run = wireObject(
   { id: 'Run', description: 'The revision that must serve now.' },
 )
 
+/** of a step */
+export const stepTraceparent = z
+  .string()
+  .optional()
+  .describe(
+    'W3C Trace Context of the step, for the spans of your work. The control plane exports the span of the step. Absent: it exports no traces.',
+  )
+
 const stepMessage = wireObject(
   {
     id: uuid,
@@ -78,6 +86,7 @@ const stepMessage = wireObject(
       .describe('The same deadline as a time of the server’s clock, which may differ from yours.'),
     revision: revisionWork.nullable().describe('The revision, for BUILD and DEPLOY.'),
     ...placed,
+    traceparent: stepTraceparent,
   },
   { id: 'Step', description: 'The work that the deployment needs next.' },
 )

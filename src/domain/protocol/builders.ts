@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { wireObject } from '../parsing/codec.ts'
 import { uuid } from '../parsing/fields.ts'
-import { revisionWork } from './answers.ts'
+import { revisionWork, stepTraceparent } from './answers.ts'
 import {
   buildFields,
   leaseSeconds,
@@ -49,6 +49,7 @@ export const builderClaim = wireObject(
         'Seconds from this response until the control plane fails the build. Measure them with your own clock.',
       ),
     revision: revisionWork,
+    traceparent: stepTraceparent,
   },
   { id: 'BuilderClaim', description: 'A build with a lease on it.' },
 )

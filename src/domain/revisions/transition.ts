@@ -9,6 +9,7 @@ import type { ActorRef } from '../values/event-types.ts'
 import type { Explanation } from '../values/explanation.ts'
 import { canMove } from '../values/lifecycle.ts'
 import type { RuntimeConfig } from './runtime-config.ts'
+import { traceIdOfRevision, traceRollout } from './traces.ts'
 
 const NO_EXPLANATION = { reason: null, message: null }
 
@@ -16,7 +17,10 @@ export interface Movable {
   id: string
   deploymentId: string
   status: RevisionStatus
+  number: number
   attempt: number
+  rolloutAt: Date | null
+  traceparent: string | null
 }
 
 export interface Move {
@@ -27,8 +31,8 @@ export interface Move {
   actor?: ActorRef | undefined
   /** for a superseded revision, the revision that superseded it */
   supersededById?: string | undefined
-  /** a redeploy starts a new attempt with a new rollout number */
-  again?: RuntimeConfig & { rollout: number }
+  /** a redeploy starts a new attempt with a new rollout number and its trace */
+  again?: RuntimeConfig & { rollout: number; traceparent: string | null }
 }
 
 /**
@@ -66,8 +70,10 @@ export function transition<R extends Movable>(tx: Tx, workspaceId: string, revis
     reason,
     message,
     attempt,
+    traceId: traceIdOfRevision({ ...revision, ...move.again }),
     actor,
   })
+  traceRollout(tx, revision, to, reason)
   return { ...revision, status: to, ...stored }
 }
 

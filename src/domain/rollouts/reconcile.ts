@@ -9,6 +9,7 @@ import { isSilent } from '../deployment-status/status.ts'
 import * as row from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
+import { traceStep } from '../revisions/traces.ts'
 import { explainWait, transition } from '../revisions/transition.ts'
 import type { Core, ReadCore, Tx } from '../transaction/context.ts'
 import type { ActorRef } from '../values/event-types.ts'
@@ -128,7 +129,10 @@ async function perform(
       openStep(tx, deploymentId, action.kind, action.revisionId, state.teardownFailures)
       return { deployment, state: next }
     case 'close step':
-      if (state.step) closeStep(tx, workspaceId, state.step, action)
+      if (state.step) {
+        closeStep(tx, workspaceId, state.step, action)
+        traceStep(tx, deploymentId, state.step, action)
+      }
       return { deployment, state: next }
     case 'provisioned':
       tx.emit({ workspaceId, type: 'deployment.provisioned', deploymentId, actor })

@@ -8,6 +8,7 @@ import { moved, nextRollout } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment } from '../repositories/locks.ts'
 import { runtimeConfigOf } from '../revisions/runtime-config.ts'
+import { traceOfRollout } from '../revisions/traces.ts'
 import { transition } from '../revisions/transition.ts'
 import { reuseTarball } from '../sources/tarball.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
@@ -47,7 +48,7 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
     const again = transition(tx, deployment.workspaceId, revision, {
       to: deployment.provisionedAt ? 'QUEUED' : 'CREATING',
       actor,
-      again: { rollout: next.rollout, ...runtimeConfigOf(deployment) },
+      again: { rollout: next.rollout, traceparent: traceOfRollout(ctx), ...runtimeConfigOf(deployment) },
     })
     const open = [...skipped.state.open, again]
     await settle(ctx, tx, { deployment: moved(tx, next, again.id, again.status), state: { ...skipped.state, open } })

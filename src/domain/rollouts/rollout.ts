@@ -4,8 +4,9 @@ import type { Deployment, Revision } from '../../generated/prisma/client.ts'
 import { NOTHING_WAITS, nextRollout } from '../repositories/deployment.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { runtimeConfigOf } from '../revisions/runtime-config.ts'
+import { traceIdOfRevision, traceOfRollout } from '../revisions/traces.ts'
 import { actorOf } from '../transaction/access.ts'
-import type { Core, Tx } from '../transaction/context.ts'
+import type { Caller, Core, Tx } from '../transaction/context.ts'
 import type { Change } from '../values/deployment-change.ts'
 import type { ActorKind } from '../values/event-types.ts'
 import { isOpen } from '../values/lifecycle.ts'
@@ -22,7 +23,7 @@ import { supersede } from './plan.ts'
 import { apply, readSituation, settle } from './reconcile.ts'
 
 /** The author of a revision. `subject` is null if the author has no id. */
-export interface Author extends Core {
+export interface Author extends Core, Pick<Caller, 'trace'> {
   actor: { kind: ActorKind; subject: string | null; name: string | null }
 }
 
@@ -66,6 +67,7 @@ export async function rollOut(
     createdAt: now,
     rolloutAt: now,
     rolloutActor: { ...actor },
+    traceparent: traceOfRollout(ctx),
     supersededById: null,
     ...runtimeConfigOf(deployment),
     updatedAt: now,
@@ -82,6 +84,7 @@ export async function rollOut(
     to: 'CREATING',
     message: why ?? null,
     attempt: 1,
+    traceId: traceIdOfRevision(revision),
     actor,
   })
   const open = [...skipped.state.open, revision]

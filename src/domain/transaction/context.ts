@@ -10,6 +10,7 @@ import type { Notifier } from '../../platform/async/notifier.ts'
 import type { Overload } from '../../platform/async/overload.ts'
 import { backoff, type RetryOptions, retry } from '../../platform/async/retry.ts'
 import type { Log } from '../../platform/log/log.ts'
+import { type EndedSpan, inSpan, type RequestTrace, type Span, type Tracing } from '../../platform/tracing/tracing.ts'
 import type { ChangeSource } from '../concurrency/change-watch.ts'
 import type { ConcurrencyLimits } from '../concurrency/concurrency-limit.ts'
 import type { SearchTurns } from '../concurrency/search-turns.ts'
@@ -28,7 +29,7 @@ import type { OAuthClient } from '../ports/oauth-client.ts'
 import type { Registry } from '../ports/registry.ts'
 import type { TarballStorage } from '../ports/tarball-storage.ts'
 import type { WebhookSender } from '../ports/webhook-sender.ts'
-import type { Query } from '../sql/statements.ts'
+import type { Query, Statement } from '../sql/statements.ts'
 import type { Explanation } from '../values/explanation.ts'
 import type { Actor, Credential, CredentialWatch } from './access.ts'
 import type { Guard, Idempotency } from './idempotency.ts'
@@ -104,6 +105,8 @@ export interface ReadCore {
   /** the database's clock (docs/architecture.md#rules) */
   clock: () => Date
   log: Log
+  /** absent: no collector is set */
+  tracing?: Tracing | undefined
   /** base URL of this server for clients, without a trailing slash */
   publicUrl: () => string
   /** turns of searches in logs; absent: no limit */
@@ -178,6 +181,8 @@ export interface Caller {
   /** the presented credential; absent: an internal call */
   credential?: Credential
   requestId: string
+  /** absent: no collector is set, or the call is part of no trace */
+  trace?: RequestTrace | undefined
   /** state of the caller's Idempotency-Key; absent: none was sent */
   idempotency?: Idempotency
   /** guard of the current write with that key (once.ts) */
@@ -209,6 +214,8 @@ export interface Tx {
   /** A function is called at the end of the transaction and returns the event, or null for none. */
   emit(event: NewEvent | (() => NewEvent | null)): void
   ended(step: EndedStep): void
+  /** exports a span after the commit */
+  traced(span: EndedSpan): void
   /** wakes waiting workers of this scope after the commit: a listener's id, null for the built-in worker, or `buildersOf` */
   wakeWorkers(listenerId: string | null): void
 }
@@ -237,7 +244,7 @@ export interface TransactionOptions {
  * OUTCOME_UNKNOWN if the outcome is uncertain.
  */
 export function transaction<T>(
-  core: WriteCore & Partial<Pick<Caller, 'workspace' | 'guard'>>,
+  core: WriteCore & Partial<Pick<Caller, 'workspace' | 'guard' | 'trace'>>,
   work: (tx: Tx) => Promise<T>,
   { deployment }: TransactionOptions = {},
 ): Promise<T> {
@@ -254,15 +261,43 @@ const RETRY_OPTIONS: RetryOptions = {
   pause: (retries) => backoff(retries, 40, 1000, 0),
 }
 
-async function attempt<T>(core: WriteCore, work: (tx: Tx) => Promise<T>, guard?: Guard): Promise<T> {
+function attempt<T>(
+  core: WriteCore & Pick<Partial<Caller>, 'trace'>,
+  work: (tx: Tx) => Promise<T>,
+  guard?: Guard,
+): Promise<T> {
+  const span = core.trace?.span.child('transaction')
+  // a span costs a hundredth of a write, so statements have one only if a caller looks at the trace
+  return inSpan(span, () => attemptIn(core.trace?.isCallers ? span : undefined, core, work, guard))
+}
+
+/** Each statement is a span below `span`. */
+function traced(send: Query, span: Span | undefined): Query {
+  if (!span) return send
+  return <Row>(statement: Statement, values: readonly unknown[]) =>
+    inSpan(span.child(statement.name || 'statement', STATEMENT), () => send<Row>(statement, values))
+}
+
+const STATEMENT = { kind: 'client', attributes: { 'db.system.name': 'postgresql' } } as const
+
+/** `span`: has a span below it for each statement. */
+async function attemptIn<T>(
+  span: Span | undefined,
+  core: WriteCore,
+  work: (tx: Tx) => Promise<T>,
+  guard?: Guard,
+): Promise<T> {
   let done: { result: T; appended: (AppendedEvent & TransactionIdentity)[]; ended: EndedStep[] } | null = null
   /** channels with payloads, sent after the commit */
   const wakes = new Set<string>()
+  const spans: EndedSpan[] = []
   const open = async (connection: Connection) => {
-    const unit = new UnitOfWork(connection.write)
+    const write = traced(connection.write, span)
+    const read = traced(connection.query, span)
+    const unit = new UnitOfWork(write)
     const query: Query = async (statement, values) => {
       await unit.flush()
-      return connection.query(statement, values)
+      return read(statement, values)
     }
     const sql = prismaOf(async () => {
       await unit.flush()
@@ -279,13 +314,14 @@ async function attempt<T>(core: WriteCore, work: (tx: Tx) => Promise<T>, guard?:
       now: core.clock,
       emit: (event) => said.push(event),
       ended: (step) => ended.push(step),
+      traced: (one) => spans.push(one),
       wakeWorkers: (listenerId) => wakes.add(`${WORK_CHANNEL} ${listenerId ?? ''}`),
     })
     await unit.flush()
     const events = said.flatMap((event) => (typeof event === 'function' ? (event() ?? []) : event))
-    await guard?.close(connection.write)
+    await guard?.close(write)
     for (const { workspaceId } of events) wakes.add(`${EVENT_CHANNEL} ${workspaceId}`)
-    done = { result, appended: await appendEvents(connection.write, events), ended }
+    done = { result, appended: await appendEvents(write, events), ended }
     return done
   }
   const { result, appended, ended } = await core.transact(open).catch(async (error) => {
@@ -299,6 +335,7 @@ async function attempt<T>(core: WriteCore, work: (tx: Tx) => Promise<T>, guard?:
   logEvents(core.log, appended)
   core.observer?.appended(appended)
   for (const step of ended) core.observer?.stepEnded(step)
+  for (const one of spans) core.tracing?.record(one)
   return result
 }
 

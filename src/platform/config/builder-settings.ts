@@ -10,6 +10,7 @@ import { IMAGE_SETTINGS } from './image-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { folder, host, integer, type SettingsTable } from './setting-types.ts'
 import { SETTINGS } from './settings.ts'
+import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
 
 export const BUILDER_SETTINGS = {
   CONTROL_PLANE_URL: LISTENER_SETTINGS.CONTROL_PLANE_URL,
@@ -30,6 +31,7 @@ export const BUILDER_SETTINGS = {
   APP_USER: [SETTINGS.APP_USER[0]],
   LOG_LEVEL: SETTINGS.LOG_LEVEL,
   LOG_FORMAT: SETTINGS.LOG_FORMAT,
+  ...TELEMETRY_SETTINGS,
 } as const satisfies SettingsTable
 
 export type BuilderSettings = ParsedSettings<typeof BUILDER_SETTINGS>

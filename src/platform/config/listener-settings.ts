@@ -4,6 +4,7 @@ import { type ParsedSettings, parseSettings, rejectWrong } from './config.ts'
 import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
 import { host, integer, type SettingsTable, url } from './setting-types.ts'
 import { SETTINGS } from './settings.ts'
+import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
 
 const absent = (issue: { input?: unknown }) => issue.input === undefined
 
@@ -30,6 +31,7 @@ export const LISTENER_SETTINGS = {
   MAX_CLAIMS: [integer(1, 1000), '1000'],
   LOG_LEVEL: SETTINGS.LOG_LEVEL,
   LOG_FORMAT: SETTINGS.LOG_FORMAT,
+  ...TELEMETRY_SETTINGS,
   ...KUBERNETES_SETTINGS,
 } as const satisfies SettingsTable
 

@@ -28,6 +28,7 @@ import {
   url,
   uuids,
 } from './setting-types.ts'
+import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
 
 /** Passwords go to the issuer, so it must use https, except on this machine. */
 const issuer = url.refine((text) => {
@@ -81,6 +82,7 @@ export const SETTINGS = {
     'info',
   ],
   LOG_FORMAT: [z.enum(LOG_FORMATS, { error: `must be ${LOG_FORMATS.join(', ')}` }), 'auto'],
+  ...TELEMETRY_SETTINGS,
   JWT_ISSUER: [url.optional()],
   JWT_AUDIENCE: [text.optional()],
   JWT_JWKS_URL: [url.optional()],

@@ -35,7 +35,7 @@ const apart = (requests: (rows: Rows) => Asked[]): Comparison['requests'] => ({
   'hand-written': ({ seeded }) => requests(shuffled(seeded.rows.filter((_row, at) => at % 2 === 1))),
 })
 
-const patch = (rows: Rows): Asked[] =>
+export const PATCHES = (rows: Rows): Asked[] =>
   rows.map(({ id }, n) => ({
     method: 'PATCH',
     path: `/v2/deployments/${id}`,
@@ -61,6 +61,6 @@ export const writeCases: Case[] = [
     status: 201,
     requests: { pilothouse: create, 'hand-written': create },
   }),
-  comparing('REST: PATCH with a new revision', { id: 'patch', requests: apart(patch) }),
+  comparing('REST: PATCH with a new revision', { id: 'patch', requests: apart(PATCHES) }),
   comparing('REST: redeploy of a revision', { id: 'redeploy', requests: apart(redeploy) }),
 ]

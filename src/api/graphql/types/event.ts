@@ -58,6 +58,10 @@ export const Event = builder.objectRef<StoredEvent>('Event').implement({
       nullable: true,
       description: 'The number of occurrences that the event stands for. Null: one.',
     }),
+    traceId: t.exposeString('traceId', {
+      nullable: true,
+      description: 'The OpenTelemetry trace of the rollout. Null: it has none.',
+    }),
     subjectId: t.exposeID('subjectId', {
       nullable: true,
       description: 'The id of the changed resource, if it is neither a deployment nor a revision.',

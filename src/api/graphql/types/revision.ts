@@ -1,6 +1,7 @@
 /** Revisions: versions of a deployment, each made from one source. deployment-mutations.ts has the mutations. */
 import { readAnyRevision } from '../../../domain/revisions/read.ts'
 import { rolloutStartedAt } from '../../../domain/revisions/step-history.ts'
+import { traceIdOfRevision } from '../../../domain/revisions/traces.ts'
 import type { EventActor } from '../../../domain/values/event-types.ts'
 import { currentMessageOf, MESSAGE_FIELDS } from '../../../domain/values/lifecycle.ts'
 import { triggerOf } from '../../../domain/values/revision-source.ts'
@@ -93,6 +94,11 @@ export const Revision = builder.prismaObject('Revision', {
         { rolloutActor: true },
         ({ rolloutActor }: Pick<RevisionRow, 'rolloutActor'>) => rolloutActor as EventActor | null,
       ),
+    }),
+    traceId: t.string({
+      nullable: true,
+      description: 'The OpenTelemetry trace of the newest attempt. Null: the server exports no traces.',
+      ...derived({ traceparent: true }, traceIdOfRevision),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),

@@ -76,6 +76,8 @@ export interface Operation<A extends Responses = Responses> {
   tenant?: 'optional'
   /** extends or ends a lease: such calls queue and are never answered 429 */
   keepsLease?: boolean
+  /** false: such calls repeat all the time and are part of no trace */
+  isTraced?: false
   idempotency?: KeyedOperation['idempotency']
   /** the answer to `Accept: text/event-stream` */
   stream?: StreamDefinition
@@ -197,7 +199,7 @@ export function toRoute(
 /** An onRequest hook that authenticates the caller before the body is read and applies the limits. */
 export function authenticateRequest(
   authenticate: Authenticate,
-  { keepsLease, tenant }: Pick<Operation, 'keepsLease' | 'tenant'> = {},
+  { keepsLease, tenant, isTraced }: Pick<Operation, 'keepsLease' | 'tenant' | 'isTraced'> = {},
   headers: Record<string, string> = CACHE_HEADERS,
 ) {
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
@@ -206,6 +208,7 @@ export function authenticateRequest(
     request.requestScope = requestScope
     const accept = (caller: RequestContext) => {
       caller.client = requestScope
+      if (isTraced === false) caller.trace = undefined
       request.caller = caller
       request.subject = caller.actor.subject
       done()

@@ -41,6 +41,7 @@ export const event = responseSchema(
       .describe('The reason as a message for people. Of a changed access, the old and the new value.'),
     attempt: z.int().nullable().describe('The attempt of the revision.'),
     count: z.int().nullable().describe('The number of occurrences that the event stands for; null: one.'),
+    trace_id: z.string().nullable().describe('The OpenTelemetry trace of the rollout; null if it has none.'),
     changed: z.array(z.string()).describe('The fields that an update changed, without their values.'),
     actor: actor
       .nullable()

@@ -4,6 +4,7 @@ import { colouredLine, logLineId } from '../../../domain/logs/lines.ts'
 import type { LogPage } from '../../../domain/logs/read.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { rolloutStartedAt } from '../../../domain/revisions/step-history.ts'
+import { traceIdOfRevision } from '../../../domain/revisions/traces.ts'
 import type { EventActor } from '../../../domain/values/event-types.ts'
 import { currentMessageOf } from '../../../domain/values/lifecycle.ts'
 import { REASON_WORDS } from '../../../domain/values/reasons.ts'
@@ -44,6 +45,10 @@ export const revision = responseSchema(
     created_by: actor.nullable().describe('Who created the revision; null if it was not recorded.'),
     rollout_at: time.nullable().describe('When the newest attempt was requested; null if it was not recorded.'),
     rollout_by: actor.nullable().describe('Who requested the newest attempt.'),
+    trace_id: z
+      .string()
+      .nullable()
+      .describe('The OpenTelemetry trace of the newest attempt. null: the server exports no traces.'),
     superseded_by_id: uuid.nullable().describe('For a superseded revision, the revision that superseded it.'),
     created_at: time,
     updated_at: time,
@@ -53,6 +58,7 @@ export const revision = responseSchema(
     createdBy: row.createdActor as EventActor | null,
     rolloutAt: rolloutStartedAt(row),
     rolloutBy: row.rolloutActor as EventActor | null,
+    traceId: traceIdOfRevision(row),
     ...currentMessageOf(row),
     sourceRevisionConfig: revisionConfig(row, ctx),
   }),

@@ -16,7 +16,7 @@ import {
 } from '../../../domain/protocol/builders.ts'
 import { messageResponse, noContent, type Operation, operation } from '../framework/operation.ts'
 
-const call = { method: 'POST', tag: 'Builders', idempotency: 'not-documented' } as const
+const call = { method: 'POST', tag: 'Builders', idempotency: 'not-documented', isTraced: false } as const
 
 /** Description of the tag in the OpenAPI document. */
 export const BUILDERS_GUIDE = `How a builder gets its work. A builder is a program that makes images on a separate machine. It uses a key of role \`builder\`, of a

@@ -10,7 +10,7 @@ import {
 import { claimAnswer, completeAnswer, heartbeatAnswer } from '../../../domain/protocol/answers.ts'
 import { messageResponse, noContent, type Operation, operation } from '../framework/operation.ts'
 
-const call = { method: 'POST', tag: 'Data plane', idempotency: 'not-documented' } as const
+const call = { method: 'POST', tag: 'Data plane', idempotency: 'not-documented', isTraced: false } as const
 
 /** The protocol for authors of listeners: description of the tag in the OpenAPI document. */
 export const DATA_PLANE_GUIDE = `How a listener gets its work. The control plane never connects to a listener. The listener sends calls with a key of role

@@ -249,12 +249,14 @@ export class DeploymentController {
     const note = (message: string) => candidate.log.write('deploy', candidate.mask(message))
     warnOfShortSecrets(step.revision.secrets, candidate.log, 'deploy')
     requireImage(step.revision)
+    step.phase?.('check the namespace')
     requireWithin(this.#context.render.podSecurity, step.spec)
     await untilReached(signal, deadline, onProgress, async (inTime) => {
       await cluster.open(namespace, inTime)
       await requireSecrets(cluster, namespace, step)
     })
     note(`Rolling out ${imageOf(step.revision)}`)
+    step.phase?.('apply')
     const byDefault = defaultsNote(step, this.#context.render.defaults)
     if (byDefault) note(byDefault)
     this.#revisions.candidate = candidate

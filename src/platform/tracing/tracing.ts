@@ -1,0 +1,99 @@
+/**
+ * Spans of a trace, for code that does not import OpenTelemetry. sdk.ts implements them. Without a collector there is no
+ * `Tracing` and no span, so `tracing?.` and `span?.` cost nothing (README.md).
+ */
+import { createHash } from 'node:crypto'
+
+type Attributes = Record<string, string | number | boolean>
+
+export interface SpanOptions {
+  /** default: internal */
+  kind?: 'server' | 'client' | 'internal'
+  /** default: now */
+  startedAt?: Date
+  attributes?: Attributes
+}
+
+/** Work that has begun. */
+export interface Span {
+  /** W3C Trace Context of the work inside */
+  readonly traceparent: string
+  child(name: string, options?: SpanOptions): Span
+  set(attributes: Attributes): void
+  /** `failure`: the reason's code or the error's name, which contain no values; absent: the work did not fail */
+  end(failure?: string): void
+}
+
+/** Work that has ended. Its id follows from `key`, so other processes can name it as a parent before it has ended. */
+export interface EndedSpan {
+  /** traceparent of the work around it */
+  parent: string
+  /** absent: a random id */
+  key?: string
+  name: string
+  startedAt: Date
+  endedAt: Date
+  attributes: Attributes
+  failure?: string | undefined
+}
+
+/** What a request's trace is to verbs: its span begins when it is first read. */
+export interface RequestTrace {
+  readonly span: Span
+  /** the request is part of a trace that its caller records */
+  readonly isCallers: boolean
+}
+
+export interface Tracing {
+  /** Begins a span. `parent`: a traceparent; null: the span begins a trace. */
+  start(name: string, parent: string | null, options?: SpanOptions): Span
+  record(span: EndedSpan): void
+  /** Exports a line of the log; absent: OTEL_LOGS_EXPORTER is none. */
+  logLine?: (line: string) => void
+  /** Calls back when spans or lines could not be sent. They are lost. */
+  onProblem(listener: (problem: Error) => void): void
+  /** Sends what is left. Never throws, and ends within a second. */
+  stop(): Promise<void>
+}
+
+export interface TelemetrySettings {
+  OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined
+  OTEL_EXPORTER_OTLP_HEADERS?: string | undefined
+  OTEL_SERVICE_NAME?: string | undefined
+  OTEL_LOGS_EXPORTER: 'otlp' | 'none'
+}
+
+/** W3C Trace Context, 3.2 */
+const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-|$)/
+
+/** The `traceparent` header if it is valid; otherwise null. */
+export const validTraceparent = (header: unknown): string | null =>
+  typeof header === 'string' && TRACEPARENT.test(header) ? header : null
+
+export const traceIdOf = (traceparent: string): string => traceparent.split('-')[1]!
+
+/** Whether the trace is exported. */
+export const isSampled = (traceparent: string): boolean => (Number.parseInt(traceparent.split('-')[3]!, 16) & 1) === 1
+
+/** The id of the ended span with this key. */
+export const spanIdOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 16)
+
+/** The traceparent of the work inside the ended span with this key. */
+export function traceparentOf({ parent, key }: { parent: string; key: string }): string {
+  const [version, traceId, , flags] = parent.split('-')
+  return `${version}-${traceId}-${spanIdOf(key)}-${flags}`
+}
+
+/** Runs `work` in a span that ends with it. Without a span it only runs it. */
+export async function inSpan<T>(span: Span | undefined, work: () => Promise<T>): Promise<T> {
+  if (!span) return work()
+  try {
+    const result = await work()
+    span.end()
+    return result
+  } catch (error) {
+    // a message may contain values
+    span.end((error as Error).name)
+    throw error
+  }
+}

@@ -1,0 +1,103 @@
+/** Traces of deployments in a collector: a real server with its worker, and OpenTelemetry's own exporter. */
+import { rm } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type CollectedSpan, type Collector, sentTo, startCollector } from '../support/collector.ts'
+import { newDataDir } from '../support/data-dir.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { type RunningServer, startServer } from '../support/process.ts'
+import { type AgentRepository, agentRepository } from '../support/repository.ts'
+import { restOf } from '../support/rest-of.ts'
+
+const KEY = 'cpk_traces_admin_key_0123'
+const dataDir = newDataDir()
+let database: TestDatabase
+let collector: Collector
+let repository: AgentRepository
+let server: RunningServer
+
+beforeAll(async () => {
+  ;[database, collector, repository] = await Promise.all([
+    testDatabase(),
+    startCollector(),
+    agentRepository(path.join(dataDir, 'git'), 'agent'),
+  ])
+  await repository.push('hello')
+  server = await startServer({
+    DATABASE_URL: database.url,
+    DATA_DIR: dataDir,
+    CONTROL_PLANE_API_KEY: KEY,
+    RUNTIME: 'process',
+    WORKER: 'on',
+    ...sentTo(collector),
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20hidden',
+    OTEL_LOGS_EXPORTER: 'otlp',
+  })
+})
+afterAll(async () => {
+  server?.child.kill('SIGTERM')
+  await server?.ended
+  await Promise.all([database?.drop(), collector?.close(), repository?.remove()])
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+/** id of the span that the caller says it is in */
+const CALLER = '00f067aa0ba902b7'
+
+/** The names of the spans below a span, in the order of their starts, each with those below it. */
+function tree(parent: string): unknown[] {
+  const below = collector.spans.filter(({ parentSpanId, traceId }) => parentSpanId === parent && traceId === TRACE)
+  return below.sort((a, b) => Number(BigInt(a.startTimeUnixNano) - BigInt(b.startTimeUnixNano))).map(withThoseBelow)
+}
+const withThoseBelow = ({ name, spanId }: CollectedSpan) => {
+  const below = tree(spanId)
+  return below.length === 0 ? name : [name, ...below]
+}
+
+test('one trace has all phases of a deployment, from the caller’s request to the first ready answer', async () => {
+  const rest = restOf(() => server.url, KEY)
+  const [{ id: integration_id }] = await rest('GET', '/v1/integrations/gitprovider/install')
+  const answer = await fetch(`${server.url}/v2/deployments`, {
+    method: 'POST',
+    headers: { 'x-api-key': KEY, 'content-type': 'application/json', traceparent: `00-${TRACE}-${CALLER}-01` },
+    body: JSON.stringify({
+      name: 'traced',
+      source: 'gitprovider',
+      source_config: { integration_id, repo_url: repository.url },
+      source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+      secrets: [],
+    }),
+  })
+  const { id, latest_revision_id } = await answer.json()
+  await expect
+    .poll(() => collector.spans.some(({ name }) => name === 'rollout'), { timeout: 60_000, interval: 50 })
+    .toBe(true)
+  const phases = [
+    ['provision: wait for a worker', 'provision'],
+    ['build', 'load the source', 'prepare the environment', 'install', 'store the artifact'],
+    ['deploy', 'open the address', 'start the agent', 'wait for the first ready answer', 'switch requests to it'],
+  ]
+  await expect.poll(() => tree(CALLER).flat(9), { timeout: 5000 }).toEqual(expect.arrayContaining(phases.flat()))
+  const [[request, ...below]] = tree(CALLER) as [[string, ...unknown[]]]
+  expect(request).toBe('POST /v2/deployments')
+  expect(below.map((one) => (Array.isArray(one) ? one[0] : one))).toEqual(['transaction', 'rollout'])
+  const revision = await rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}`)
+  expect(revision).toMatchObject({ status: 'DEPLOYED', trace_id: TRACE })
+  const events = await rest('GET', `/v2/events?types=revision.status`)
+  expect(new Set(events.resources.map(({ trace_id }: { trace_id: string }) => trace_id))).toEqual(new Set([TRACE]))
+  const told = server.output.stdout.split('\n').find((line) => line.includes('traced #1 DEPLOYED'))
+  expect(JSON.parse(told!)).toMatchObject({ trace_id: TRACE, revisionId: latest_revision_id })
+  await expect
+    .poll(() => collector.lines.filter(({ traceId }) => traceId === TRACE).map(({ body }) => body.stringValue))
+    .toContainEqual(expect.stringMatching(/^traced #1 DEPLOYED/))
+}, 90_000)
+
+test('the collector’s headers are in no log line', () => {
+  expect(collector.headers[0]).toMatchObject({ authorization: 'Bearer hidden' })
+  expect(server.output.stdout + JSON.stringify(collector.lines)).not.toContain('hidden')
+})
+
+test('reads begin no trace', () => {
+  expect(collector.spans.filter(({ traceId }) => traceId !== TRACE)).toEqual([])
+})

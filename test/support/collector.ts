@@ -1,0 +1,61 @@
+/** An OTLP collector: it keeps the spans and log lines that it is sent as JSON. */
+import { text } from 'node:stream/consumers'
+import { startHttp } from './web-server.ts'
+
+export interface CollectedSpan {
+  name: string
+  kind: number
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  startTimeUnixNano: string
+  endTimeUnixNano: string
+  status: { code?: number; message?: string }
+  attributes: Record<string, unknown>
+  /** OTEL_SERVICE_NAME */
+  service: unknown
+}
+
+interface CollectedLine {
+  traceId?: string
+  body: { stringValue: string }
+  severityText: string
+  attributes: Record<string, unknown>
+}
+
+type KeyValue = { key: string; value: Record<string, unknown> }
+const members = (pairs: KeyValue[] = []) =>
+  Object.fromEntries(pairs.map(({ key, value }) => [key, Object.values(value)[0]]))
+
+export async function startCollector() {
+  const spans: CollectedSpan[] = []
+  const lines: CollectedLine[] = []
+  const headers: Record<string, unknown>[] = []
+  const http = await startHttp(async (request, response) => {
+    const sent = JSON.parse(await text(request))
+    headers.push(request.headers)
+    for (const { resource, scopeSpans } of sent.resourceSpans ?? [])
+      for (const { spans: own } of scopeSpans)
+        for (const span of own)
+          spans.push({
+            ...span,
+            attributes: members(span.attributes),
+            service: members(resource.attributes)['service.name'],
+          })
+    for (const { scopeLogs } of sent.resourceLogs ?? [])
+      for (const { logRecords } of scopeLogs)
+        for (const line of logRecords) lines.push({ ...line, attributes: members(line.attributes) })
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  })
+  return { ...http, spans, lines, headers }
+}
+
+export type Collector = Awaited<ReturnType<typeof startCollector>>
+
+/** The variables of a program that sends to it. */
+export const sentTo = ({ origin }: { origin: string }) => ({
+  OTEL_EXPORTER_OTLP_ENDPOINT: origin,
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  OTEL_BSP_SCHEDULE_DELAY: '100',
+  OTEL_BLRP_SCHEDULE_DELAY: '100',
+})
