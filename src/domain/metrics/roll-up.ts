@@ -2,7 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { ReadCore } from '../transaction/context.ts'
 import { LATENCY_BUCKETS } from '../values/latency-histogram.ts'
-import { GAUGES, MEASURES } from '../values/metrics.ts'
+import { GAUGES, MEASURES, type Measure } from '../values/metrics.ts'
 import { ROW_SECONDS } from './chunks.ts'
 
 /** A round continues in the next one. */
@@ -65,15 +65,19 @@ async function findDue({ db, clock, settings }: ReadCore): Promise<RollUp[]> {
   })
 }
 
-const GAUGE_POSITIONS = GAUGES.map((name) => MEASURES.indexOf(name))
+const eachMeasure = (sql: (name: Measure, position: number) => string) =>
+  Prisma.raw(MEASURES.map((name, i) => sql(name, i + 1)).join(', '))
+/** Of the samples of one time; samples of older servers have fewer measures. */
+const sums = eachMeasure((name, position) => `sum(c.measures[n][${position}]) AS ${name}`)
+/** Rows of these give a row of minutes all its minutes. */
+const nulls = eachMeasure(() => 'NULL::real')
+const combined = eachMeasure((name) => `${GAUGES.includes(name) ? 'max' : 'sum'}(${name})`)
 
 /** Returns whether this walk has more deployments. False, too, while another server does a part of it. */
 async function rollUpBatch({ db }: ReadCore, { from, to, target, keepFrom, keepTo }: RollUp): Promise<boolean> {
   const [fine, coarse, row] = [from, to, ROW_SECONDS[to]].map((seconds) => Prisma.raw(String(seconds)))
   const buckets = Prisma.raw(String(LATENCY_BUCKETS))
-  const tooOld = Prisma.sql`
-    c.resolution = ${fine} AND c.start < least(${keepFrom}, b.target)
-    ${keepTo ? Prisma.sql`OR c.resolution = ${coarse} AND c.start < ${keepTo}` : Prisma.empty}`
+  const own = (condition: string) => Prisma.raw(`deployment_id = ANY (ARRAY(SELECT id FROM batch WHERE ${condition}))`)
   const [walk] = await db.$queryRaw<{ more: boolean }[]>`
     WITH turn AS MATERIALIZED (
       SELECT until, coalesce(target, ${target}) AS target, walked_to FROM metric_rollups
@@ -84,26 +88,22 @@ async function rollUpBatch({ db }: ReadCore, { from, to, target, keepFrom, keepT
         SELECT id, torn_down_at FROM deployments WHERE turn.walked_to IS NULL OR id > turn.walked_to ORDER BY id LIMIT ${BATCH_DEPLOYMENTS}
       ) AS d
     ), chunks AS MATERIALIZED (
-      SELECT c.deployment_id, c.revision_id, extract(epoch FROM c.start)::bigint AS start, c.measures, array_length(c.measures, 2) AS width,
+      SELECT c.deployment_id, c.revision_id, extract(epoch FROM c.start)::bigint AS start, c.measures,
              c.buckets, c.counts
       FROM batch b JOIN metric_chunks c ON c.deployment_id = b.id AND c.resolution = ${fine} AND c.start >= b.until AND c.start < b.target
       WHERE NOT b.gone
-    ), fine AS (
-      SELECT c.deployment_id, c.revision_id, c.start + (u.n - 1) / c.width * ${fine} AS time, (u.n - 1) % c.width AS measure, sum(u.value) AS value
-      FROM chunks c CROSS JOIN LATERAL unnest(c.measures) WITH ORDINALITY AS u(value, n)
-      WHERE u.value IS NOT NULL GROUP BY 1, 2, 3, 4
-    ), coarse AS MATERIALIZED (
-      SELECT deployment_id, revision_id, time - time % ${row} AS start, time % ${row} / ${coarse} AS i, measure,
-             CASE WHEN measure = ANY (${GAUGE_POSITIONS}::int[]) THEN max(value) ELSE sum(value) END AS value
-      FROM fine GROUP BY 1, 2, 3, 4, 5
+    ), fine AS MATERIALIZED (
+      SELECT c.deployment_id, c.revision_id, c.start + (n - 1) * ${fine} AS time, ${sums}
+      FROM chunks c CROSS JOIN LATERAL generate_series(1, array_length(c.measures, 1)) AS n GROUP BY 1, 2, 3
+    ), complete AS (
+      SELECT * FROM fine UNION ALL
+      SELECT k.deployment_id, k.revision_id, k.start + i * ${coarse}, ${nulls}
+      FROM (SELECT DISTINCT deployment_id, revision_id, time - time % ${row} AS start FROM fine) AS k
+      CROSS JOIN generate_series(0, ${row} / ${coarse} - 1) AS i
     ), samples AS (
-      SELECT k.deployment_id, k.revision_id, k.start, s.i, array_agg(c.value::real ORDER BY m.measure) AS measures
-      FROM (SELECT DISTINCT deployment_id, revision_id, start FROM coarse) AS k
-      CROSS JOIN generate_series(0, ${row} / ${coarse} - 1) AS s(i)
-      CROSS JOIN generate_series(0, ${MEASURES.length}::int - 1) AS m(measure)
-      LEFT JOIN coarse c USING (deployment_id, revision_id, start, i, measure)
-      GROUP BY 1, 2, 3, 4
-    ), latencies AS (
+      SELECT deployment_id, revision_id, time - time % ${row} AS start, time % ${row} / ${coarse} AS i, ARRAY[${combined}]::real[] AS measures
+      FROM complete GROUP BY 1, 2, 3, 4
+    ), latencies AS MATERIALIZED (
       SELECT deployment_id, revision_id, start, array_agg(bucket ORDER BY bucket)::smallint[] AS buckets,
              array_agg(count ORDER BY bucket)::int[] AS counts
       FROM (
@@ -113,14 +113,19 @@ async function rollUpBatch({ db }: ReadCore, { from, to, target, keepFrom, keepT
         CROSS JOIN LATERAL (SELECT c.start + u.bucket / ${buckets} * ${fine} AS time) AS t
         GROUP BY 1, 2, 3, 4
       ) AS counted GROUP BY 1, 2, 3
+    ), rows AS MATERIALIZED (
+      SELECT deployment_id, revision_id, start, array_agg(measures ORDER BY i) AS measures FROM samples GROUP BY 1, 2, 3
     ), written AS (
       INSERT INTO metric_chunks (deployment_id, resolution, start, revision_id, source, measures, buckets, counts)
-      SELECT s.deployment_id, ${coarse}, to_timestamp(s.start), s.revision_id, 0, array_agg(s.measures ORDER BY s.i), l.buckets, l.counts
-      FROM samples s LEFT JOIN latencies l USING (deployment_id, revision_id, start)
-      GROUP BY 1, s.start, 4, l.buckets, l.counts
+      SELECT r.deployment_id, ${coarse}, to_timestamp(r.start), r.revision_id, 0, r.measures, l.buckets, l.counts
+      FROM rows r LEFT JOIN latencies l USING (deployment_id, revision_id, start)
       ON CONFLICT DO NOTHING
-    ), removed AS (
-      DELETE FROM metric_chunks c USING batch b WHERE c.deployment_id = b.id AND (b.gone OR ${tooOld})
+    ), removed_fine AS (
+      DELETE FROM metric_chunks WHERE ${own('NOT gone')} AND resolution = ${fine} AND start < least(${keepFrom}, (SELECT target FROM turn))
+    ), removed_coarse AS (
+      DELETE FROM metric_chunks WHERE ${own('NOT gone')} AND resolution = ${coarse} AND start < ${keepTo}
+    ), removed_deployments AS (
+      DELETE FROM metric_chunks WHERE ${own('gone')}
     ), size AS (
       SELECT count(*) = ${BATCH_DEPLOYMENTS} AS more, (SELECT id FROM batch ORDER BY id DESC LIMIT 1) AS last FROM batch
     )

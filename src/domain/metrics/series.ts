@@ -44,7 +44,7 @@ const SHARES: Partial<Record<MetricName, number>> = { latency_p50: 0.5, latency_
 /** Null: the step has no value, because nothing was measured, or no request has ended. */
 function seriesValue(name: MetricName, values: Values): number | null {
   const share = SHARES[name]
-  if (share !== undefined) return values.latencies.size > 0 ? rounded(percentileOf(values.latencies, share)) : null
+  if (share !== undefined) return values.latencies && rounded(percentileOf(values.latencies, share))
   if (name === 'requests') return values.of('requests_2xx') === null ? null : sum(REQUESTS.map(values.of))
   if (name === 'errors') return values.of('requests_5xx')
   if (name !== 'cpu') return values.of(name as Measure)

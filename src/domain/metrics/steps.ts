@@ -18,7 +18,8 @@ const isGauge = MEASURES.map((name) => GAUGES.includes(name))
 /** Sums, or highest values, by measure; null: not known. */
 export class Values {
   readonly measures = new Array<number | null>(MEASURES.length).fill(null)
-  readonly latencies = new Map<number, number>()
+  /** requests by bucket; null: none */
+  latencies: Float64Array | null = null
   /** in which the CPU was measured */
   cpuSeconds = 0
 
@@ -34,7 +35,8 @@ export class Values {
   }
 
   addLatency(bucket: number, count: number): void {
-    this.latencies.set(bucket, (this.latencies.get(bucket) ?? 0) + count)
+    this.latencies ??= new Float64Array(LATENCY_BUCKETS)
+    this.latencies[bucket]! += count
   }
 }
 
@@ -92,7 +94,9 @@ export function stepsOf(chunks: readonly ChunkRow[], range: Range) {
       steps.set(begin, step)
       step.add(values.measures, Math.max)
       if (values.of('cpu_seconds') !== null) step.cpuSeconds += seconds
-      for (const [bucket, count] of values.latencies) step.addLatency(bucket, count)
+      values.latencies?.forEach((count, bucket) => {
+        if (count > 0) step.addLatency(bucket, count)
+      })
     }
     if (steps.size > 0) revisions.set(revisionId, steps)
   }

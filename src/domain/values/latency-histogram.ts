@@ -16,12 +16,17 @@ export function bucketOf(seconds: number): number {
 export const latencyIn = (bucket: number, part = 0.5): number => FIRST_LIMIT * GROWTH ** (bucket - 1 + part)
 
 /** The latency below which `share` of all requests are, in seconds. `counts`: by bucket; not all 0. */
-export function percentileOf(counts: ReadonlyMap<number, number>, share: number): number {
-  const buckets = [...counts].sort(([a], [b]) => a - b)
-  let left = share * buckets.reduce((sum, [, count]) => sum + count, 0)
-  for (const [bucket, count] of buckets) {
+export function percentileOf(counts: Float64Array, share: number): number {
+  let left = 0
+  for (const count of counts) left += share * count
+  let last = 0
+  for (let bucket = 0; bucket < counts.length; bucket++) {
+    const count = counts[bucket]!
+    if (count === 0) continue
     if (left <= count) return latencyIn(bucket, left / count)
     left -= count
+    last = bucket
   }
-  return latencyIn(buckets.at(-1)![0], 1)
+  // sums of fractions are not exact
+  return latencyIn(last, 1)
 }
