@@ -177,6 +177,7 @@ async function assemble(
     overload,
     slots: limits.slots,
     dataDir: config.DATA_DIR,
+    shownDeployments: config.METRICS_DEPLOYMENTS,
     agentFigures: async () => background?.requestFigures() ?? null,
   })
   await mountDashboard(fastify, [agentAddresses(config)])

@@ -2,7 +2,7 @@
 import type { Bounds, ClusterNews, Place, Upstream } from '../dataplane/process/door/messages.ts'
 import type { AccessCopy, GuardedDeployment, GuardSettings } from '../domain/values/access-copy.ts'
 import { agentHostsOf } from '../domain/values/agent-host.ts'
-import type { DoorFigures } from '../domain/values/door-figures.ts'
+import type { AgentFigures, DoorFigures } from '../domain/values/door-figures.ts'
 import type { AccessLog } from './access-log.ts'
 import { AccessStore } from './access-store.ts'
 import { CallerTokens, keyOfToken } from './caller-tokens.ts'
@@ -75,7 +75,13 @@ export function startClusterDoor(options: ClusterDoorOptions): ClusterDoor {
       if (routes.isClosing) return 'ending'
       return store.kept ? routes.problem : problem
     },
-    figures: () => ({ agents: routes.figures, droppedLogLines: options.accessLog.dropped }),
+    figures() {
+      const agents = Object.entries(routes.figures).map(([id, figures]): [string, AgentFigures] => {
+        const workspace = guard.workspaceOf(id)
+        return [id, { ...figures, ...(workspace !== undefined && { workspace }) }]
+      })
+      return { agents: Object.fromEntries(agents), droppedLogLines: options.accessLog.dropped }
+    },
     async close() {
       await routes.close()
       closing.abort()

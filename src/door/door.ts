@@ -79,6 +79,7 @@ class Door {
   readonly #socket: string
   readonly #build = buildOf(process.argv[1]!)
   readonly #tokens: CallerTokens
+  readonly #guard: Guard
   readonly #accessLog = new AccessLog()
   readonly #access: AccessStore
   readonly #certificates: CertificateStore
@@ -104,6 +105,7 @@ class Door {
     this.#socket = path.join(folder, `${process.pid}`)
     this.#tokens = new CallerTokens(keyOfFolder(folder))
     const guard = new Guard(this.#tokens)
+    this.#guard = guard
     this.#access = new AccessStore(folder, guard, this.#accessLog)
     process.once('exit', () => this.#accessLog.close())
     this.#certificates = new CertificateStore(path.join(folder, 'certificate.json'))
@@ -174,7 +176,12 @@ class Door {
       replace: (program) => this.replace(program),
       setCertificate: (certificate) => this.#certificates.set(certificate),
       figures: () => ({
-        figures: Object.fromEntries([...this.#addresses].map(([deployment, { figures }]) => [deployment, figures])),
+        figures: Object.fromEntries(
+          [...this.#addresses].map(([deployment, { figures }]) => {
+            const workspace = this.#guard.workspaceOf(deployment)
+            return [deployment, { ...figures, ...(workspace !== undefined && { workspace }) }]
+          }),
+        ),
         droppedLogLines: this.#accessLog.dropped,
       }),
       takeAccess: (news) => this.#takeAccess(news),

@@ -123,6 +123,11 @@ export class Guard {
     this.#resume()
   }
 
+  /** Undefined: no server has named the deployment. */
+  workspaceOf(deployment: string): string | undefined {
+    return this.#deployments.get(deployment)?.workspace
+  }
+
   /** The server's copy is still the one that the guard has. */
   confirm(): void {
     this.#heardAt = Date.now()

@@ -188,7 +188,9 @@ test('a door counts requests for its metrics, of deployments that got some', asy
   const { id } = await create('Quiet')
   const text = await (await fetch(`${doors[0]!.health}/metrics`)).text()
   expect(text).not.toContain(id)
-  expect(text).toMatch(/pilothouse_agent_requests_total\{status="2xx",deployment="[0-9a-f-]+"\} [1-9]/)
+  expect(text).toMatch(
+    /pilothouse_agent_requests_total\{status="2xx",deployment="[0-9a-f-]+",workspace="[0-9a-f-]+"\} [1-9]/,
+  )
 })
 
 test('a revoked key is refused by every door within 5 seconds', async () => {

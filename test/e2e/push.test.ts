@@ -65,7 +65,9 @@ test('a push is built at its exact commit, its agent answers, and the commit get
   const { customUrl } = await app.app.core.db.deployment.findUniqueOrThrow({ where: { id } })
   expect(await (await fetch(customUrl!)).text()).toContain('Pushed')
   const metrics = async () => (await fetch(`${app.url}/metrics`)).text()
-  await expect.poll(metrics).toContain(`pilothouse_agent_requests_total{status="2xx",deployment="${id}"} 1`)
+  const labels = `deployment="${id}",workspace="${created.body.tenant_id}"`
+  await expect.poll(metrics).toContain(`pilothouse_agent_requests_total{status="2xx",${labels}} 1`)
+  expect(await metrics()).toContain(`pilothouse_agent_replicas{${labels}} 1`)
   await expect
     .poll(() => provider.statuses(repository, pushed).at(-1), { timeout: 15_000 })
     .toMatchObject({ state: 'success', context: 'pilothouse/agent', targetUrl: customUrl })

@@ -54,18 +54,52 @@ const METRICS: readonly Metric[] = [
   },
 ]
 
+const USAGE: readonly Metric[] = [
+  {
+    type: 'counter',
+    name: 'cpu_seconds_total',
+    help: 'CPU time of agents since the start of the server',
+    seriesOf: ({ usage }) => (usage?.cpuSeconds === undefined ? [] : [['', '', usage.cpuSeconds]]),
+  },
+  {
+    type: 'gauge',
+    name: 'memory_bytes',
+    help: 'Resident memory of agents',
+    seriesOf: ({ usage }) => (usage?.memory === undefined ? [] : [['', '', usage.memory]]),
+  },
+  {
+    type: 'gauge',
+    name: 'memory_limit_bytes',
+    help: 'Limit of the memory of agents',
+    seriesOf: ({ usage }) => (usage?.memoryLimit ? [['', '', usage.memoryLimit]] : []),
+  },
+  {
+    type: 'gauge',
+    name: 'replicas',
+    help: 'Replicas that are ready',
+    seriesOf: ({ usage }) => (usage ? [['', '', usage.replicas]] : []),
+  },
+]
+
+/** Deployments in metrics: none, those whose agent runs under this server, or all that the door knows. */
+export type ShownDeployments = 'off' | 'running' | 'all'
+
 const DROPPED_LINES = 'pilothouse_access_log_dropped_total'
 const DROPPED_HELP = 'Lines of APPS_ACCESS_LOG that were not written, because requests were faster than the disk'
 
 /** Text for Prometheus. prom-client needs ten times as long, in which a door forwards nothing. */
-export function agentFiguresText({ agents, droppedLogLines }: DoorFigures): string {
-  const deployments = Object.entries(agents)
-  const texts = METRICS.map(({ type, name, help, seriesOf }) => {
+export function agentFiguresText({ agents, droppedLogLines }: DoorFigures, shown: ShownDeployments = 'all'): string {
+  const deployments = Object.entries(agents).filter(
+    ([, { usage }]) => shown === 'all' || (shown === 'running' && usage),
+  )
+  const texts = [...METRICS, ...USAGE].map(({ type, name, help, seriesOf }) => {
     const full = `pilothouse_agent_${name}`
     let text = head(full, type, help)
-    for (const [deployment, figures] of deployments)
+    for (const [deployment, figures] of deployments) {
+      const workspace = figures.workspace === undefined ? '' : `,workspace="${figures.workspace}"`
       for (const [suffix, labels, value] of seriesOf(figures))
-        text += `${full}${suffix}{${labels}deployment="${deployment}"} ${value}\n`
+        text += `${full}${suffix}{${labels}deployment="${deployment}"${workspace}} ${value}\n`
+    }
     return text
   })
   return [...texts, `${head(DROPPED_LINES, 'counter', DROPPED_HELP)}${DROPPED_LINES} ${droppedLogLines}\n`].join('\n')

@@ -1,14 +1,18 @@
-/** `/metrics` for Prometheus, without data of tenants. deploy/chart/monitoring has alert rules and a dashboard for it. */
+/** `/metrics` for Prometheus: of tenants only ids and figures. deploy/chart/monitoring has alert rules and a dashboard for it. */
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { Observer } from '../../domain/outbox/observer.ts'
-import { agentFiguresText, type ReadAgentFigures } from './agent-figures.ts'
+import { agentFiguresText, type ReadAgentFigures, type ShownDeployments } from './agent-figures.ts'
 import { cached, type GaugeSources, registerGauges } from './gauges.ts'
 
 /** Returns the observer that the domain reports to. */
 export function mountMetrics(
   fastify: FastifyInstance,
-  { agentFigures, ...sources }: GaugeSources & { agentFigures: ReadAgentFigures },
+  {
+    agentFigures,
+    shownDeployments,
+    ...sources
+  }: GaugeSources & { agentFigures: ReadAgentFigures; shownDeployments: ShownDeployments },
 ): Observer {
   const register = new Registry()
   collectDefaultMetrics({ register })
@@ -18,7 +22,7 @@ export function mountMetrics(
   fastify.get('/metrics', { config: { keyless: 'always' } }, async (_request, reply) => {
     reply.header('content-type', register.contentType)
     const counted = await figures()
-    return `${await register.metrics()}${counted ? `\n${agentFiguresText(counted)}` : ''}`
+    return `${await register.metrics()}${counted ? `\n${agentFiguresText(counted, shownDeployments)}` : ''}`
   })
   return createMetricsObserver(register)
 }

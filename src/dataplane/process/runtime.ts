@@ -61,7 +61,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const builds = new BuildQueue(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
   const calls = new StepCalls()
   const all = new Map<string, SupervisedDeployment>()
-  const measure = createMeasure(requestFigures)
+  const { measure, usageOf } = createMeasure(doorFigures)
   void machine
     .door()
     .then(updateDoor)
@@ -83,7 +83,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     return made
   }
 
-  async function requestFigures(): Promise<DoorFigures | null> {
+  async function doorFigures(): Promise<DoorFigures | null> {
     const { figures: agents, droppedLogLines = 0 } = (await machine.doorLink.request({ do: 'figures' })) ?? {}
     return agents ? { agents, droppedLogLines } : null
   }
@@ -228,7 +228,15 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     async sendCertificate(certificate) {
       await machine.doorLink.request({ do: 'certificate', certificate })
     },
-    requestFigures,
+    async requestFigures() {
+      const figures = await doorFigures()
+      for (const [id, supervised] of all) {
+        const usage = usageOf(supervised.measurable)
+        const agent = figures?.agents[id]
+        if (agent && usage) agent.usage = usage
+      }
+      return figures
+    },
     tellDoor,
     async checkAccessLog() {
       const file = options.access?.settings().accessLog

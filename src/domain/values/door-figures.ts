@@ -21,6 +21,20 @@ export interface AgentFigures {
   sent: number
   /** by id of the revision that served when the request arrived; absent: the door is of an earlier version */
   revisions?: Record<string, RevisionFigures>
+  /** absent: not known, or the door is of an earlier version */
+  workspace?: string
+  /** set by the server that holds the deployment; absent: its agent does not run */
+  usage?: AgentUsage
+}
+
+/** The processes of a deployment. */
+export interface AgentUsage {
+  replicas: number
+  /** since the server's start; absent: not measured yet, or not measurable */
+  cpuSeconds?: number
+  /** bytes */
+  memory?: number
+  memoryLimit: number | null
 }
 
 /** The requests of a revision of a deployment. */

@@ -171,6 +171,7 @@ export const SETTINGS = {
   METRICS_HOURS: [integer(2, 168), '2'],
   METRICS_MINUTE_DAYS: [integer(2, 365), '3'],
   METRICS_DAYS: [integer(2, 3650), '90'],
+  METRICS_DEPLOYMENTS: [z.enum(['off', 'running', 'all'], { error: 'must be off, running or all' }), 'running'],
   // limits for keys, addresses and workspaces (docs/api-rules.md#limits)
   TRUST_PROXY: [ranges.prefault('')],
   CORS_ORIGINS: [origins.prefault('')],

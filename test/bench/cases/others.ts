@@ -8,6 +8,7 @@ import { fairness } from '../others/fairness.ts'
 import { searchedLogs } from '../others/log-search.ts'
 import { followedLogs } from '../others/logs.ts'
 import { manyAgents } from '../others/many-agents.ts'
+import { metricsOfMany } from '../others/metrics.ts'
 import { heard } from '../others/support.ts'
 import { accessTokens } from '../others/tokens.ts'
 import { uploads } from '../others/uploads.ts'
@@ -39,6 +40,7 @@ export const otherCases: Case[] = [
     ? [
         telling('door', 'An agent behind the door, and behind Caddy', doorThroughput),
         telling('agents', 'A hundred agents of the process runtime at rest', manyAgents),
+        telling('metrics', 'Metrics of a thousand deployments', metricsOfMany),
         telling('creates', 'Deployments that are created beside many files in /tmp', createsBesideManyFiles),
       ]
     : []),

@@ -1,5 +1,5 @@
 /** Measures the deployments that this server holds: requests from the door, processes from the machine. */
-import type { DoorFigures } from '../../../domain/values/door-figures.ts'
+import type { AgentUsage, DoorFigures } from '../../../domain/values/door-figures.ts'
 import type { Measured } from '../../runtimes/runtime.ts'
 import type { SupervisedAgent } from '../supervisor/protocol.ts'
 import { DoorCounts } from './door-counts.ts'
@@ -12,18 +12,21 @@ export interface HeldDeployment {
   serving: { revisionId: string; ready: number; memoryLimit: number | null } | null
 }
 
-/** Each call of the returned function measures the time since the call before. */
 export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
   const counts = new DoorCounts()
   const usage = new ProcessUsage()
-  return async (held: readonly HeldDeployment[]): Promise<Measured[]> => {
+  /** by deployment */
+  let totals = new Map<string, { cpuSeconds: number; memory: number }>()
+
+  /** Measures the time since the call before. */
+  async function measure(held: readonly HeldDeployment[]): Promise<Measured[]> {
     // an image's process is the engine's client
     const leaders = held.flatMap(({ agents }) => agents.flatMap(({ pid, container }) => (container ? [] : (pid ?? []))))
     const [used, counted] = await Promise.all([
       usage.measure(leaders),
       readFigures().then((found) => counts.since(found)),
     ])
-    return held.flatMap(({ deploymentId, agents, serving }) => {
+    const measured = held.flatMap(({ deploymentId, agents, serving }) => {
       const requests = counted.get(deploymentId) ?? new Map<string, never>()
       const running = agents.filter(({ pid }) => pid !== null)
       const revisions = new Set([...running.map(({ revisionId }) => revisionId), ...requests.keys()])
@@ -44,7 +47,24 @@ export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
         ]
       })
     })
+    const before = totals
+    totals = new Map()
+    for (const { deploymentId, measures } of measured) {
+      const { cpu_seconds: used = 0, memory } = measures
+      if (memory === undefined) continue
+      const known = totals.get(deploymentId)
+      const { cpuSeconds } = known ?? before.get(deploymentId) ?? { cpuSeconds: 0 }
+      totals.set(deploymentId, { cpuSeconds: cpuSeconds + used, memory: memory + (known?.memory ?? 0) })
+    }
+    return measured
   }
+
+  /** For Prometheus: as last measured. Null: no agent runs. */
+  function usageOf({ deploymentId, serving }: HeldDeployment): AgentUsage | null {
+    return serving && { replicas: serving.ready, memoryLimit: serving.memoryLimit, ...totals.get(deploymentId) }
+  }
+
+  return { measure, usageOf }
 }
 
 function about({ ready, memoryLimit }: NonNullable<HeldDeployment['serving']>): Measured['measures'] {
