@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { storable } from '../dataplane/output/terminal-text.ts'
 import { toWire, wireObject } from '../domain/parsing/codec.ts'
 import { assignment, claim, completeAnswer } from '../domain/protocol/answers.ts'
-import type { Claim, ControlPlane, HeartbeatItem } from '../domain/protocol/protocol.ts'
+import type { Claim, ControlPlane, HeartbeatItem, MetricsRequest } from '../domain/protocol/protocol.ts'
 import {
   claimRequest,
   completeRequest,
@@ -15,6 +15,7 @@ import {
   logsRequest,
   MAX_CHARS,
   MAX_ITEMS,
+  metricsRequest,
 } from '../domain/protocol/requests.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
 import { type Address, type Caller, createCaller, type Worker } from './call.ts'
@@ -47,6 +48,8 @@ type Codec = Parameters<typeof toWire>[0]
 export interface Protocol {
   worker: Worker
   requests: Record<'claim' | 'heartbeat' | 'logs' | 'complete', Codec>
+  /** absent: this kind of worker measures nothing */
+  metrics?: Codec
   claim: z.ZodType<Claim>
   completed: z.ZodType<Awaited<ReturnType<ControlPlane['complete']>>>
   /** maximum claims of one heartbeat request */
@@ -75,6 +78,7 @@ export function remoteControlPlane({
       },
     },
     requests: { claim: claimRequest, heartbeat: heartbeatRequest, logs: logsRequest, complete: completeRequest },
+    metrics: metricsRequest,
     claim,
     completed: completeAnswer,
     heartbeatClaims: MAX_ITEMS,
@@ -89,7 +93,7 @@ const heartbeatList = wireObject({
 
 export function connectControlPlane(
   { log, ...address }: Address & { log: Logger },
-  { worker, requests, claim, completed, heartbeatClaims }: Protocol,
+  { worker, requests, metrics, claim, completed, heartbeatClaims }: Protocol,
 ): RemoteControlPlane {
   const caller = createCaller(address, worker)
   const { call, close } = caller
@@ -155,6 +159,18 @@ export function connectControlPlane(
         }
       }
     },
+    ...(metrics && {
+      async metrics({ processNumber, samples }: MetricsRequest) {
+        for (const part of batches(samples)) {
+          try {
+            await call('metrics', wire(metrics, { processNumber, samples: part }))
+          } catch (error) {
+            // a control plane of an earlier version
+            if (!isRefusal(error, [404])) throw error
+          }
+        }
+      },
+    }),
     async complete({ claimId, ...report }) {
       const { token, stepId } = report
       const message = report.message && storable(report.message, MAX_CHARS.message)

@@ -31,7 +31,7 @@ overBoth(app, (api: Api) => {
         app.core,
         { listenerId: null },
         {
-          source: from,
+          processNumber: from,
           samples: all.map((one, i) => ({ deploymentId: id, revisionId, start: later(start, i * 10), ...one })),
         },
       )
@@ -132,7 +132,7 @@ overBoth(app, (api: Api) => {
     for (const key of [app.sibling.keys.admin, app.other.keys.admin])
       await api.fails('readMetrics', { deployment_id: id }, 'NOT_FOUND', { key })
     const request = {
-      source: 9,
+      processNumber: 9,
       samples: [{ deploymentId: id, revisionId, start: later(start, 60), measures: { restarts: 1 }, latencies: [] }],
     }
     await recordMetrics(app.core, { listenerId: id }, request)
@@ -149,7 +149,7 @@ test('a subscription sends new samples with those of the minute before, read onc
     return recordMetrics(
       app.core,
       { listenerId: null },
-      { source: 1, samples: [{ ...sample, start: later(start, i * 10) }] },
+      { processNumber: 1, samples: [{ ...sample, start: later(start, i * 10) }] },
     )
   }
   const streams = await Promise.all([1, 2].map(() => subscribe(app, SUBSCRIBE, variables)))

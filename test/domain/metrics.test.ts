@@ -41,7 +41,7 @@ async function sampled(start: Date): Promise<void> {
       measures: { requests_2xx: 1, cpu_seconds: 1, ...(source === 1 && { memory: i }) },
       latencies: [[bucketOf(0.05), 1]] as [number, number][],
     }))
-    await recordMetrics(domain.core, { listenerId: null }, { source, samples })
+    await recordMetrics(domain.core, { listenerId: null }, { processNumber: source, samples })
   }
   await ctx.db.$executeRaw`
     UPDATE metric_chunks SET start = start + make_interval(secs => ${(start.getTime() - now) / 1000}::float)

@@ -10,6 +10,7 @@ import {
   completeRequest,
   heartbeatRequest,
   logsRequest,
+  metricsRequest,
   releaseRequest,
 } from '../../src/domain/protocol/requests.ts'
 
@@ -22,6 +23,7 @@ const MESSAGES: Record<keyof typeof DATA_PLANE_EXAMPLES, WireObject<z.ZodRawShap
   CompleteRequest: completeRequest,
   CompleteAnswer: completeAnswer,
   ReleaseRequest: releaseRequest,
+  MetricsRequest: metricsRequest,
   BuilderClaimRequest: builders.builderClaimRequest,
   BuilderClaimAnswer: builders.builderClaimAnswer,
   BuilderHeartbeatRequest: builders.builderHeartbeatRequest,
@@ -43,7 +45,7 @@ test.each(Object.entries(MESSAGES))('the example of %s is the same after both wa
   expect(fromWire(message, message.in.parse(example))).toEqual(value)
   expect(sent(toWire(message, value))).toEqual(sent(example))
   // `toWire` agrees with zod's own encoding; a Date has none
-  if (!name.endsWith('LogsRequest')) expect(sent(z.encode(message, value))).toEqual(sent(example))
+  if (!/(Logs|Metrics)Request$/.test(name)) expect(sent(z.encode(message, value))).toEqual(sent(example))
 })
 
 test('a builder gets its build and no other data of the deployment', () => {

@@ -111,6 +111,13 @@ test.skipIf(Boolean(process.env.TEST_KUBECONFIG))(
       killed,
       killed,
     ])
+    const measures = expect.objectContaining({ replicas: 1, restarts: 0 })
+    expect(await tenant.runtime.measure!()).toContainEqual({
+      deploymentId: tenant.id,
+      revisionId,
+      latencies: [],
+      measures,
+    })
     const other = tenant.takenOver((await site.another()).runtime, '2')
     other.ensure()
     await expect.poll(() => reported(other).map(({ id }) => id)).toEqual([reported(tenant)[2]!.id])

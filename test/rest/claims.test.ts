@@ -366,6 +366,30 @@ test('restarts that a heartbeat reports are counted once, shown over REST and Gr
   expect(wrong.status).toBe(422)
 })
 
+test('samples of metrics are stored for the listener’s deployments, and for no others', async () => {
+  const listener = await connect()
+  const deployment = await create(listener)
+  const start = new Date(Math.floor(app.core.clock().getTime() / 10_000 - 1) * 10_000).toISOString()
+  const sample = { deployment_id: deployment.id, revision_id: deployment.latest_revision_id, start }
+  const body = (replicas: number) => ({
+    process_number: 1,
+    samples: [{ ...sample, measures: { replicas, unknown: 1 } }],
+  })
+  const other = await connect()
+  expect((await other.post('metrics', body(5))).status).toBe(204)
+  for (const _ of [1, 2]) expect((await listener.post('metrics', body(2))).status).toBe(204)
+  const { series } = (await app.call('GET', `/v2/deployments/${deployment.id}/metrics`)).body
+  expect(series).toMatchObject([{ name: 'replicas', points: [[Date.parse(start) / 1000, 2]] }])
+  const wrong = { process_number: -1, samples: [{ ...sample, measures: { replicas: -1 }, latencies: [[200, 1]] }] }
+  expect(violations(await listener.post('metrics', wrong))).toEqual([
+    'body.process_number greater_than_equal',
+    'body.samples.0.latencies.0.0 less_than_equal',
+    'body.samples.0.measures.replicas greater_than_equal',
+  ])
+  const key = app.keys.admin
+  expect((await app.call('POST', `/v2/listeners/${listener.id}/metrics`, { key, body: body(1) })).status).toBe(403)
+})
+
 test('a repeated heartbeat returns the changes of a lost answer', async () => {
   const listener = await connect()
   const deployment = await create(listener)

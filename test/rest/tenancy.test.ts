@@ -92,6 +92,8 @@ beforeAll(async () => {
     url: 'https://theirs.example',
     role: 'viewer',
     owner: 'theirs',
+    process_number: 1,
+    samples: [],
     entries: [{ type: 'build', message: 'stolen', time: '2026-01-01T00:00:00Z' }],
   }
 })

@@ -209,6 +209,10 @@ securityContext:
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [get, list, watch]
+# CPU and memory of agents, where the cluster has a metrics server
+- apiGroups: [metrics.k8s.io]
+  resources: [pods]
+  verbs: [list]
 - apiGroups: ['']
   resources: [pods/log]
   verbs: [get]

@@ -11,6 +11,7 @@ import { LogFollower } from './deployment/log-follower.ts'
 import { NO_BUILDER } from './deployment/preflight.ts'
 import type { RenderOptions, VolumePolicy } from './objects/types.ts'
 import { RestartLimit } from './rollout/infrastructure-restarts.ts'
+import { createMeasure } from './rollout/measure.ts'
 
 export interface KubernetesRuntimeOptions {
   /** the caller opens and closes it */
@@ -32,6 +33,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   const { cluster, render, volumePolicy, images = null, log, failAfterMs = 30_000, followedLogs = 200 } = options
   const follower = new LogFollower(cluster, followedLogs, log)
   const calls = new StepCalls()
+  const measure = createMeasure(cluster)
   /** by deployment id */
   const controllers = new Map<string, DeploymentController>()
   const restarts = new RestartLimit(() => controllers.size)
@@ -98,6 +100,10 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
     prune: async (deploymentId, keepArtifacts) => images?.prune(deploymentId, keepArtifacts),
     drop,
     health: (deploymentId) => controllers.get(deploymentId)?.health,
+    measure: () =>
+      measure(
+        [...controllers].map(([deploymentId, { namespace, restarts }]) => ({ deploymentId, namespace, restarts })),
+      ),
     restarts: (deploymentId) => controllers.get(deploymentId)?.restarts ?? [],
     url: (deploymentId) => controllers.get(deploymentId)?.url,
     // the lease of a dead holder expires; nothing of it runs on this machine

@@ -31,7 +31,7 @@ export async function measureRegularly(options: MetricsLoopOptions, signal: Abor
     { job: 'metrics' },
     'samples of deployments could not be stored and are lost',
   )
-  const source = randomInt(1, 2 ** 31)
+  const processNumber = randomInt(1, 2 ** 31)
   const waiting = new Map<string, MetricSample[]>()
   const untilNext = (end: number) => Math.min(2 * SAMPLE_MS, end + SAMPLE_MS - clock().getTime())
   await sleep(untilNext(Math.floor(clock().getTime() / SAMPLE_MS) * SAMPLE_MS), signal)
@@ -44,7 +44,7 @@ export async function measureRegularly(options: MetricsLoopOptions, signal: Abor
           SEND_MS,
           undefined,
           () => new Error('The control plane did not answer in time'),
-          () => controlPlane.metrics!({ source, samples }),
+          () => controlPlane.metrics!({ processNumber, samples }),
         )
       failure.worked()
     } catch (error) {

@@ -11,7 +11,14 @@ import { fromWire, type WireObject } from '../parsing/codec.ts'
 import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import type { Claim, CompleteAnswer, ControlPlane, HeartbeatAnswer } from '../protocol/protocol.ts'
-import { claimRequest, completeRequest, heartbeatRequest, logsRequest, releaseRequest } from '../protocol/requests.ts'
+import {
+  claimRequest,
+  completeRequest,
+  heartbeatRequest,
+  logsRequest,
+  metricsRequest,
+  releaseRequest,
+} from '../protocol/requests.ts'
 import { raiseHeld } from '../repositories/deployment.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { requireListener } from '../transaction/access.ts'
@@ -54,6 +61,7 @@ export const CALLS = {
   claim: call(listenerPath, claimRequest),
   heartbeat: call(listenerPath, heartbeatRequest),
   logs: call(claimPath, logsRequest),
+  metrics: call(listenerPath, metricsRequest),
   complete: call(claimPath, completeRequest),
   release: call(claimPath, releaseRequest),
 }
@@ -95,6 +103,12 @@ export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): P
 export async function logsOfListener(ctx: RequestContext, raw: RawInput): Promise<void> {
   const { scope, claimId, body } = parseCall(ctx, CALLS.logs, raw)
   await appendLogs(ctx, scope, { claimId, ...body })
+}
+
+/** Key: the listener's. Samples of other deployments than the listener's are ignored. */
+export async function metricsOfListener(ctx: RequestContext, raw: RawInput): Promise<void> {
+  const { scope, body } = parseCall(ctx, CALLS.metrics, raw)
+  await recordMetrics(ctx, scope, body)
 }
 
 /** Key: the listener's. Throws ClaimLostError. */

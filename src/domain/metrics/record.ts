@@ -10,11 +10,11 @@ import { chunkRowsSql, chunksOf } from './chunks.ts'
  * sample is lost if this fails: the caller measures on.
  */
 export async function recordMetrics(core: WriteCore, { listenerId }: Scope, request: MetricsRequest): Promise<void> {
-  const { source, samples } = request
+  const { processNumber, samples } = request
   if (samples.length === 0) return
   await core.db.$executeRaw`
     INSERT INTO metric_chunks (deployment_id, resolution, start, revision_id, source, measures, buckets, counts)
-    SELECT c.deployment_id, ${SAMPLE_SECONDS}::int, c.start, c.revision_id, ${source}::int, c.measures::real[], c.buckets::smallint[],
+    SELECT c.deployment_id, ${SAMPLE_SECONDS}::int, c.start, c.revision_id, ${processNumber}::int, c.measures::real[], c.buckets::smallint[],
            c.counts::int[]
     FROM ${chunkRowsSql(chunksOf(samples))}
     JOIN revisions r ON r.id = c.revision_id AND r.deployment_id = c.deployment_id

@@ -276,7 +276,7 @@ const metricSample = wireObject(
 
 export const metricsRequest = wireObject(
   {
-    source: count.describe('A random number of the measuring process. Samples that it repeats count once.'),
+    processNumber: count.describe('A random number of the measuring process. Samples that it repeats count once.'),
     samples: z.array(metricSample).max(MAX_ITEMS),
   },
   { id: 'MetricsRequest' },

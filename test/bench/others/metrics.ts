@@ -100,6 +100,7 @@ function measureOf(agents: readonly Agent[]): NonNullable<Runtime['measure']> {
     deploymentId,
     agents: [{ key: revisionId, revisionId, artifact: '', container: null, pid: process.pid! }],
     serving: { revisionId, ready: 1, memoryLimit: 2e9 },
+    restarts: [],
   }))
   return () => all(held)
 }

@@ -144,4 +144,16 @@ export const DATA_PLANE_EXAMPLES = {
     artifact: `image:${REPOSITORY}@sha256:${'0f'.repeat(32)}`,
   },
   BuilderCompleteAnswer: { recorded: true },
+  MetricsRequest: {
+    process_number: 1234567,
+    samples: [
+      {
+        deployment_id: ID.deployment,
+        revision_id: ID.revision,
+        start: '2026-11-20T09:30:10.000Z',
+        measures: { replicas: 2, restarts: 0, cpu_seconds: 3.5, memory: 412_000_000, memory_limit: 2_147_483_648 },
+        latencies: [],
+      },
+    ],
+  },
 }

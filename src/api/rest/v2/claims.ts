@@ -5,6 +5,7 @@ import {
   completeForListener,
   heartbeatOfListener,
   logsOfListener,
+  metricsOfListener,
   releaseForListener,
 } from '../../../domain/claims/control-plane.ts'
 import { claimAnswer, completeAnswer, heartbeatAnswer } from '../../../domain/protocol/answers.ts'
@@ -101,6 +102,19 @@ export const claims: Operation[] = [
     input: CALLS.logs.input,
     ...noContent('The lines are stored.', logsOfListener),
     errors: [404, 409],
+  }),
+  operation({
+    ...call,
+    path: '/v2/listeners/{listener_id}/metrics',
+    operationId: 'storeMetrics',
+    summary: 'Store samples of metrics',
+    description:
+      'One call has the samples of all deployments of a holder, of 10 s each. Send it every 20 s or less often. ' +
+      'Samples are ignored if they are repeated, older than an hour, or of a deployment that is not the listener’s. ' +
+      'Don’t repeat a call that fails: measure on.',
+    input: CALLS.metrics.input,
+    ...noContent('The samples are stored.', metricsOfListener),
+    errors: [404],
   }),
   operation({
     ...call,

@@ -9,6 +9,7 @@ import { Informers } from '../informers/informers.ts'
 import { type ClusterAccess, Store } from '../informers/store.ts'
 import type { LiveObject } from '../objects/types.ts'
 import { followLog, type LogArguments } from './follow-log.ts'
+import { podUsage } from './pod-usage.ts'
 import { readOnce, warnings } from './read.ts'
 import { createWriter } from './write.ts'
 
@@ -78,6 +79,8 @@ export async function connectCluster(options: ClusterOptions) {
       informers.isCurrent(namespace, ENDPOINTS)
         ? (ofKind(ENDPOINTS.kind, deploymentId) as unknown as V1EndpointSlice[])
         : null,
+    /** CPU and memory by name of the pod; null: the cluster does not tell. */
+    podUsage: (namespace: string) => podUsage(api, namespace),
     /** Unavailable optional kinds of a namespace, each with the reason in sentences. */
     refused: (namespace: string): ReadonlyMap<string, string> => informers.refused(namespace),
     /** Calls `listener` once per deployment and tick after any change, also an own one. Returns the unsubscriber. */

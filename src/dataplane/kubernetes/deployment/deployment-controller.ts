@@ -211,6 +211,10 @@ export class DeploymentController {
   }
 
   /** Restarts of its agents, with secrets masked. */
+  get namespace(): string {
+    return this.#deployment.namespace
+  }
+
   get restarts(): AgentRestart[] {
     const mask = this.#revisions.current?.mask ?? EMPTY_MASK
     return this.#agentRestarts.recent.map((restart) => ({ ...restart, message: mask(restart.message) }))

@@ -1,5 +1,8 @@
 /** Measures the deployments that this server holds: requests from the door, processes from the machine. */
+
+import type { AgentRestart } from '../../../domain/protocol/protocol.ts'
 import type { AgentUsage, DoorFigures } from '../../../domain/values/door-figures.ts'
+import { RestartCounts } from '../../runtimes/restart-counts.ts'
 import type { Measured } from '../../runtimes/runtime.ts'
 import type { SupervisedAgent } from '../supervisor/protocol.ts'
 import { DoorCounts } from './door-counts.ts'
@@ -10,11 +13,14 @@ export interface HeldDeployment {
   /** the serving agent, the candidate, and agents that drain */
   agents: readonly SupervisedAgent[]
   serving: { revisionId: string; ready: number; memoryLimit: number | null } | null
+  /** the newest restarts */
+  restarts: readonly AgentRestart[]
 }
 
 export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
   const counts = new DoorCounts()
   const usage = new ProcessUsage()
+  const restartCounts = new RestartCounts()
   /** by deployment */
   let totals = new Map<string, { cpuSeconds: number; memory: number }>()
 
@@ -26,25 +32,26 @@ export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
       usage.measure(leaders),
       readFigures().then((found) => counts.since(found)),
     ])
-    const measured = held.flatMap(({ deploymentId, agents, serving }) => {
+    const restarts = restartCounts.count(held.flatMap((one) => one.restarts))
+    const measured = held.flatMap(({ deploymentId, agents, serving, restarts: recent }) => {
       const requests = counted.get(deploymentId) ?? new Map<string, never>()
       const running = agents.filter(({ pid }) => pid !== null)
-      const revisions = new Set([...running.map(({ revisionId }) => revisionId), ...requests.keys()])
+      const revisions = new Set([
+        ...running.map(({ revisionId }) => revisionId),
+        ...requests.keys(),
+        ...recent.map(({ revisionId }) => revisionId),
+      ])
       return [...revisions].flatMap((revisionId): Measured[] => {
         const { measures, latencies } = requests.get(revisionId) ?? { measures: {}, latencies: [] }
-        const own = running.filter((agent) => agent.revisionId === revisionId)
-        // a revision that has gone, or an agent that sleeps
-        if (own.length === 0 && Object.values(measures).every((value) => value === 0)) return []
-        const processes = own.flatMap(({ pid }) => used.get(pid!) ?? [])
         const isServing = serving?.revisionId === revisionId
-        return [
-          {
-            deploymentId,
-            revisionId,
-            latencies,
-            measures: { ...measures, ...sumOf(processes), ...(isServing && about(serving)) },
-          },
-        ]
+        const own = running.filter((agent) => agent.revisionId === revisionId)
+        const restarted = restarts.get(revisionId) ?? 0
+        // a revision that has gone, or an agent that sleeps
+        const isGone = !isServing && own.length === 0 && restarted === 0
+        if (isGone && Object.values(measures).every((value) => value === 0)) return []
+        const processes = sumOf(own.flatMap(({ pid }) => used.get(pid!) ?? []))
+        const all = { ...measures, ...processes, restarts: restarted, ...(isServing && about(serving)) }
+        return [{ deploymentId, revisionId, latencies, measures: all }]
       })
     })
     const before = totals

@@ -133,7 +133,7 @@ export class SupervisedDeployment {
     const { revisionId, memoryMb } = this.#desired ?? {}
     const limit = serving?.revisionId === revisionId && memoryMb ? memoryMb * 1e6 : null
     const served = serving && { revisionId: serving.revisionId, ready: health?.ready ?? 0, memoryLimit: limit }
-    return { deploymentId: this.#deploymentId, agents, serving: served ?? null }
+    return { deploymentId: this.#deploymentId, agents, serving: served ?? null, restarts: this.restarts }
   }
 
   get restarts(): readonly AgentRestart[] {
