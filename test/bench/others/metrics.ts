@@ -154,7 +154,7 @@ const percent = (share: number) => `${(share * 100).toFixed(1)} % of a core`
 const ARRAY = `(SELECT array_agg(ARRAY(SELECT random()::real FROM generate_series(1, ${MEASURES.length})))`
 
 /** Samples of 10 s of the hour before the last one. */
-export async function fillHour({ db }: Core, agents: readonly Agent[]): Promise<void> {
+async function fillHour({ db }: Core, agents: readonly Agent[]): Promise<void> {
   for (let from = 0; from < agents.length; from += 100) {
     const part = agents.slice(from, from + 100)
     await db.$executeRawUnsafe(
@@ -171,7 +171,7 @@ export async function fillHour({ db }: Core, agents: readonly Agent[]): Promise<
 }
 
 /** Samples of a minute of a day. */
-export async function fillDay({ db }: Core, agents: readonly Agent[]): Promise<void> {
+async function fillDay({ db }: Core, agents: readonly Agent[]): Promise<void> {
   await db.$executeRawUnsafe(
     `INSERT INTO metric_chunks (deployment_id, resolution, start, revision_id, source, measures, buckets, counts)
      SELECT a.d, 60, date_trunc('hour', now()) - s * interval '1 hour', a.r, 0, ${ARRAY} FROM generate_series(1, 60)),
