@@ -257,9 +257,9 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['api/rest/**', 5_615],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_690],
   ['client cli/**', 5_090],
-  ['dashboard/pages/*', 12_100],
-  ['dashboard/app dashboard/api dashboard/components/**', 5_890],
-  ['app/** start .', 3_130],
+  ['dashboard/pages/*', 12_310],
+  ['dashboard/app dashboard/api dashboard/components/**', 6_110],
+  ['app/** start .', 3_150],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */

@@ -171,3 +171,13 @@ test('a subscription sends new samples with those of the minute before, read onc
   const refused = await subscribe(app, SUBSCRIBE, variables, { key: app.other.keys.admin })
   expect(JSON.stringify(await refused.next())).toContain('NOT_FOUND')
 })
+
+test('series of a list of deployments are one statement', async () => {
+  const ids = await Promise.all([1, 2, 3].map(async () => (await gitDeployment(app)).id))
+  const query = `query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Deployment { id metrics(names: [requests, errors]) { step } } } }`
+  const statements = await countStatements(app.app.database, async () => {
+    const { data } = await app.gql(query, { ids })
+    expect(data.nodes).toEqual(ids.map((id) => ({ id, metrics: { step: 10 } })))
+  })
+  expect(statements.filter((sql) => sql.includes('metric_chunks'))).toHaveLength(1)
+})

@@ -22,6 +22,8 @@ import classes from './deployments.module.css'
 import { ReasonTooltip, whyId } from './reason-tooltip.tsx'
 import type { Pages, Row, Rows } from './row-pages.ts'
 import type { Sort, View } from './search.ts'
+import { Traffic } from './traffic.tsx'
+import { TrafficContext, useTraffic } from './use-traffic.ts'
 
 interface Column {
   id: string
@@ -34,6 +36,7 @@ interface Column {
 const COLUMNS: readonly Column[] = [
   { id: 'name', header: 'Name', sorted: true, Cell: NameAndTags },
   { id: 'serves', header: 'Serves', Cell: Serving },
+  { id: 'traffic', header: 'Requests (1 h)', Cell: Traffic },
   { id: 'coming', header: 'Coming', Cell: Rollout },
   { id: 'why', header: 'Reason', Cell: Why },
   { id: 'source', header: 'Source', Cell: Source },
@@ -82,9 +85,10 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
   const items = virtualizer.getVirtualItems()
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
   useEffect(() => pages.show(first, last), [pages, first, last])
+  const traffic = useTraffic(items.map(({ index }) => rows[index]!.id))
   const keys = useArrowKeys(body, rows.length, (index) => virtualizer.scrollToIndex(index))
   return (
-    <>
+    <TrafficContext value={traffic}>
       <table
         aria-label="Deployments"
         aria-rowcount={total ?? -1}
@@ -118,7 +122,7 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
           More are on their way…
         </Text>
       )}
-    </>
+    </TrafficContext>
   )
 }
 
