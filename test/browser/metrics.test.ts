@@ -27,6 +27,11 @@ const SAMPLES = `
     ARRAY[CASE WHEN nth = 1 THEN 99 ELSE 84 END], ARRAY[20]
   FROM generate_series(1, 180) AS i JOIN live ON nth = CASE WHEN i <= 60 THEN 1 ELSE 2 END`
 
+const RESTART = `
+  INSERT INTO metric_chunks (deployment_id, resolution, start, revision_id, source, measures)
+  SELECT id, 10, date_trunc('minute', now()), active_revision_id, 2, ARRAY[ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 1]]::real[]
+  FROM deployments WHERE id = $1`
+
 test('charts say whether it is slow, short of memory and restarts, since which rollout, by keyboard and as a table', async ({
   page,
 }) => {
@@ -36,6 +41,8 @@ test('charts say whether it is slow, short of memory and restarts, since which r
   const metrics = page.getByRole('region', { name: 'Metrics', exact: true })
   await metrics.getByText(/^Dashed lines: rollouts/).waitFor()
   await metrics.getByRole('link', { name: `#${number}` }).waitFor()
+  await metrics.getByText(`⚠ Worse since #${number}`).waitFor()
+  expect(await metrics.innerText()).toMatch(/errors 0 % → 5 %, p95 latency \d+ ms → 1\.\d+ s/)
   await metrics.getByText(/% of 1 GB, highest 98 %: short of memory/).waitFor()
   await metrics.getByText(/^⚠ 2, the last at /).waitFor()
 
@@ -61,6 +68,15 @@ test('charts say whether it is slow, short of memory and restarts, since which r
   await metrics.getByText('7 d', { exact: true }).click()
   await page.waitForURL('**?range=7d')
   await metrics.getByText(/^⚠ 2, the last at /).waitFor()
+
+  // a new sample shows without a reload
+  await sharedServer().sql(RESTART, id)
+  await metrics.getByText(/^⚠ 3, the last at /).waitFor()
+
+  await page.getByRole('link', { name: 'Deployments' }).first().click()
+  const row = page.getByRole('row').filter({ hasText: 'billing-agent' })
+  await row.getByText(/^1[0-2]\d \/ min/).waitFor()
+  await row.getByText(/^⚠ 1\.\d % errors/).waitFor()
 })
 
 test('an agent that has not served says so instead of charts', async ({ page }) => {

@@ -12,7 +12,10 @@ interface Pace {
 }
 
 /** The returned function runs `again` after a pause, once for all calls until then. A hidden tab waits until it is visible. */
-function useThrottled(again: () => unknown, { delayMs, intervalMs = 0 }: Pace): { readonly current: () => void } {
+export function useThrottled(
+  again: () => unknown,
+  { delayMs, intervalMs = 0 }: Pace,
+): { readonly current: () => void } {
   const latest = useRef(again)
   latest.current = again
   const report = useRef(() => {})

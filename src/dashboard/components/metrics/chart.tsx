@@ -14,12 +14,14 @@ interface ChartProps {
   /** index of the step under the cursor of all charts; null: none */
   pointed: number | null
   onPoint(index: number | null): void
+  /** below the headline */
+  note?: string | null
 }
 
 /** Steps that Page Up and Page Down move the cursor by. */
 const PAGE_STEPS = 10
 
-export function Chart({ kind, shown, pointed, onPoint }: ChartProps) {
+export function Chart({ kind, shown, pointed, onPoint, note }: ChartProps) {
   const titleId = useId()
   const { steps, from, until } = shown
   const hasValues = kind.lines.some(({ column }) => lastIndex(steps.values[column]) >= 0)
@@ -38,6 +40,7 @@ export function Chart({ kind, shown, pointed, onPoint }: ChartProps) {
           {hasValues ? text : ''}
         </Text>
       </div>
+      {note && <Text size="xs">{note}</Text>}
       {hasValues ? (
         <Canvas {...{ kind, shown, pointed, onPoint, titleId }} />
       ) : (

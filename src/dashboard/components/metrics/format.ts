@@ -17,8 +17,12 @@ const MB = 1_048_576
 export const bytes = (value: number): string =>
   value < 1023.9 * MB ? `${number(value / MB)} MB` : `${number(value / (1024 * MB))} GB`
 
-/** `0.1 %`, `4.2 %`, `100 %` */
-export const percent = (share: number): string => `${number(share >= 0.1 ? Math.round(share * 100) : share * 100)} %`
+/** `0.03 %`, `4.2 %`, `98 %` */
+export function percent(share: number): string {
+  const value = share * 100
+  const digits = value >= 10 ? 0 : value >= 1 ? 1 : 2
+  return `${Number(value.toFixed(digits))} %`
+}
 
 /** `14:05`, with the date if the time shown is longer than a day. */
 export const clock = (seconds: number, rangeSeconds: number): string =>

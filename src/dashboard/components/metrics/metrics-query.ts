@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { useApi } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { type Problem, problemOf } from '../../api/problem.ts'
-import { useDeploymentRefresh } from '../refresh.ts'
+import { useDeploymentRefresh, useThrottled } from '../refresh.ts'
 import { RANGES, type RangeName } from './ranges.ts'
 
 const metricsQuery = graphql(`
@@ -34,6 +34,18 @@ const metricsQuery = graphql(`
   }
 `)
 
+const samplesSubscription = graphql(`
+  subscription NewSamples($id: ID!) {
+    deploymentMetrics(deploymentId: $id, names: [requests]) {
+      to
+    }
+  }
+`)
+
+/** Points of a chart: a shorter time changes none of them. */
+const POINTS = 400
+const SAMPLE_MS = 10_000
+
 type Read = NonNullable<ResultOf<typeof metricsQuery>['deployment']>
 export type Metrics = Read['metrics']
 export type Series = Metrics['series'][number]
@@ -61,9 +73,9 @@ interface State {
   problem: Problem | null
 }
 
-/** Reads again when the range or the deployment changes. `refresh` reads now. */
+/** Reads again at new samples, and when the range or the deployment changes. `refresh` reads now. */
 export function useMetrics(id: string, range: RangeName) {
-  const { uncached } = useApi()
+  const { uncached, subscribe } = useApi()
   const [state, setState] = useState<State>({ range, measured: null, problem: null })
   // of two concurrent reads the later one wins
   const turn = useRef(0)
@@ -84,8 +96,17 @@ export function useMetrics(id: string, range: RangeName) {
   }, [uncached, id, range])
   useEffect(() => void refresh(), [refresh])
   useDeploymentRefresh(id, refresh)
+  const intervalMs = Math.max(SAMPLE_MS, (RANGES[range].seconds * 1000) / POINTS)
+  const report = useThrottled(refresh, { delayMs: 0, intervalMs })
+  useEffect(
+    () => subscribe(samplesSubscription, { id }, { next: () => report.current(), failed: noop, end: noop }),
+    [subscribe, report, id],
+  )
   return { ...state, isOld: state.range !== range, refresh }
 }
+
+/** The charts stay as they are. The shell says when the connection is lost. */
+const noop = () => undefined
 
 const toMarks = ({ revisions }: Read, from: number): Mark[] =>
   revisions.nodes

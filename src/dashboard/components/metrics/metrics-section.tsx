@@ -1,29 +1,44 @@
 /** Charts of what a deployment does. A separate chunk keeps uPlot out of the first load. */
-import { ActionIcon, Group, Paper, SegmentedControl, Stack, Text, Title } from '@mantine/core'
+import { Group, Paper, SegmentedControl, Stack, Text, Title } from '@mantine/core'
 import '@mantine/core/styles/SegmentedControl.css'
-import { IconRefresh } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { type ReactNode, useCallback, useMemo, useState } from 'react'
+import { restartCause } from '../labels.ts'
 import { LinkTo } from '../links.tsx'
 import { Loading, PageError } from '../page.tsx'
+import { TimeAgo } from '../time.tsx'
 import { Chart } from './chart.tsx'
 import { CHARTS } from './charts.ts'
+import type { Change } from './comparison.ts'
 import { clock } from './format.ts'
 import classes from './metrics.module.css'
-import { type Measured, useMetrics } from './metrics-query.ts'
+import { type Mark, type Measured, useMetrics } from './metrics-query.ts'
 import { MetricsTable } from './metrics-table.tsx'
 import { RANGES, type RangeName } from './ranges.ts'
 import { toSteps } from './steps.ts'
+import { useComparison } from './use-comparison.ts'
+
+type LastRestart = Parameters<typeof restartCause>[0] & { at: string; message: string }
 
 interface MetricsSectionProps {
   id: string
   /** says why there are no values: nothing serves yet, or it sleeps */
   state: 'never served' | 'asleep' | 'serving'
+  /** the newest rollout that went live */
+  newest: Mark | null
+  lastRestart: LastRestart | null
   range: RangeName
   onRange(range: RangeName): void
 }
 
-export default function MetricsSection({ id, state, range, onRange }: MetricsSectionProps): ReactNode {
+export default function MetricsSection({
+  id,
+  state,
+  newest,
+  lastRestart,
+  range,
+  onRange,
+}: MetricsSectionProps): ReactNode {
   const { measured, problem, isOld, refresh } = useMetrics(id, range)
   return (
     <Paper withBorder p="md" component="section" aria-labelledby="metrics">
@@ -32,35 +47,31 @@ export default function MetricsSection({ id, state, range, onRange }: MetricsSec
           <Title order={2} size="h5" id="metrics">
             Metrics
           </Title>
-          <Group gap="xs" wrap="nowrap">
-            <SegmentedControl
-              size="xs"
-              aria-label="Time shown"
-              value={range}
-              onChange={(value) => onRange(value as RangeName)}
-              data={Object.entries(RANGES).map(([value, { label }]) => ({ value, label }))}
-            />
-            <ActionIcon variant="default" aria-label="Read again" title="Read again" onClick={() => void refresh()}>
-              <IconRefresh size={16} />
-            </ActionIcon>
-          </Group>
+          <SegmentedControl
+            size="xs"
+            aria-label="Time shown"
+            value={range}
+            onChange={(value) => onRange(value as RangeName)}
+            data={Object.entries(RANGES).map(([value, { label }]) => ({ value, label }))}
+          />
         </Group>
         {problem && <PageError error={problem} retry={() => void refresh()} />}
         {!measured && !problem && <Loading rows={4} />}
-        {measured && <Content {...{ id, state, measured, range, isOld }} />}
+        {measured && <Content {...{ id, state, newest, lastRestart, measured, range, isOld }} />}
       </Stack>
     </Paper>
   )
 }
 
-interface ContentProps extends Pick<MetricsSectionProps, 'id' | 'state' | 'range'> {
+interface ContentProps extends Omit<MetricsSectionProps, 'onRange'> {
   measured: Measured
   isOld: boolean
 }
 
-function Content({ id, state, measured, range, isOld }: ContentProps) {
+function Content({ id, state, newest, lastRestart, measured, range, isOld }: ContentProps) {
   const [pointed, setPointed] = useState<number | null>(null)
   const shown = useMemo(() => ({ ...measured, steps: toSteps(measured.metrics, measured.until) }), [measured])
+  const changes = useComparison(id, newest, measured)
   const onPoint = useCallback((index: number | null) => setPointed(index), [])
   if (measured.metrics.series.length === 0)
     return (
@@ -68,18 +79,56 @@ function Content({ id, state, measured, range, isOld }: ContentProps) {
         {EMPTY[state](RANGES[range].words)}
       </Text>
     )
+  const restartNote =
+    lastRestart && Date.parse(lastRestart.at) / 1000 >= measured.from
+      ? `Last: ${restartCause(lastRestart)}. ${lastRestart.message}`
+      : null
   return (
     <>
+      {newest && changes.length > 0 && <Comparison newest={newest} changes={changes} />}
       <Text size="xs" c="dimmed" component="div">
         <Rollouts id={id} measured={measured} range={range} />
       </Text>
       <div className={classes.charts} data-old={isOld}>
         {CHARTS.map((kind) => (
-          <Chart key={kind.title} kind={kind} shown={shown} pointed={pointed} onPoint={onPoint} />
+          <Chart
+            key={kind.title}
+            kind={kind}
+            shown={shown}
+            pointed={pointed}
+            onPoint={onPoint}
+            note={kind.title === 'Restarts' ? restartNote : null}
+          />
         ))}
       </div>
       <MetricsTable shown={shown} />
     </>
+  )
+}
+
+/** In words: what the newest rollout changed. */
+function Comparison({ newest: { number, at }, changes }: { newest: Mark; changes: Change[] }) {
+  const isWorse = changes.some((one) => one.isWorse)
+  return (
+    <Text size="sm" component="p" m={0}>
+      <b>
+        {isWorse ? '⚠ Worse' : 'Not worse'} since #{number}
+      </b>{' '}
+      went live <TimeAgo at={new Date(at * 1000).toISOString()} />. The hour before and after:{' '}
+      {changes.map(({ what, before, after, isWorse: isBad }, i) => (
+        <span key={what}>
+          {i > 0 && ', '}
+          {isBad ? (
+            <b>
+              {what} {before} → {after}
+            </b>
+          ) : (
+            `${what} ${before} → ${after}`
+          )}
+        </span>
+      ))}
+      .
+    </Text>
   )
 }
 

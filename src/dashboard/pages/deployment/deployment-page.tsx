@@ -193,15 +193,22 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
 }
 
 /** The charts. Their range is in the address. */
-function MetricsView({ deployment: { id, status, activeRevision } }: { deployment: ShownDeployment }) {
+function MetricsView({ deployment: { id, status, activeRevision, lastRestart } }: { deployment: ShownDeployment }) {
   const { range = DEFAULT_RANGE } = useSearch({ from: '/w/$ws/deployments/$id' })
   const navigate = useNavigate({ from: '/w/$ws/deployments/$id' })
   const onRange = (chosen: RangeName) =>
     void navigate({ search: chosen === DEFAULT_RANGE ? {} : { range: chosen }, resetScroll: false })
+  const newest = activeRevision?.deployedAt
+    ? {
+        revisionId: activeRevision.id,
+        number: activeRevision.number,
+        at: Date.parse(activeRevision.deployedAt) / 1000,
+      }
+    : null
   const state = !activeRevision ? 'never served' : status === 'UNUSED' ? 'asleep' : 'serving'
   return (
     <Suspense>
-      <MetricsSection {...{ id, state, range, onRange }} />
+      <MetricsSection {...{ id, state, newest, lastRestart, range, onRange }} />
     </Suspense>
   )
 }
