@@ -143,21 +143,6 @@ describe('with a Postgres of its own', () => {
     await expect.poll(async () => (await get(`${server.url}/readyz`)).status, { timeout: 20_000 }).toBe(200)
   })
 
-  test('data survives kill -9', async () => {
-    const made = await fetch(`${server.url}/v2/deployments`, {
-      method: 'POST',
-      headers: { 'x-api-key': key, 'content-type': 'application/json' },
-      body: JSON.stringify(imageBody()),
-    })
-    expect(made.status).toBe(201)
-    const { id } = (await made.json()) as { id: string }
-    server.child.kill('SIGKILL')
-    await server.ended
-    server = await startOn()
-    expect(server.key).toBeUndefined()
-    expect((await get(`${server.url}/v2/deployments/${id}`, key)).status).toBe(200)
-  })
-
   test('closing the terminal ends the server with its Postgres', async () => {
     server.child.kill('SIGHUP')
     expect((await server.ended).code).toBe(0)
@@ -344,15 +329,6 @@ describe('on a database', () => {
     child.kill('SIGTERM')
     expect((await ended).code).toBe(0)
     proxy.close()
-  })
-
-  test('a signal ends the wait for a database', async () => {
-    const DATABASE_URL = 'postgresql://someone:pa55word@127.0.0.1:1/nothing'
-    const { child, output, ended } = run('main', [], { DATABASE_URL, DATA_DIR: folder.path, PORT: '0' })
-    await expect.poll(() => output.stdout, { timeout: 20_000 }).toContain('the start waits for it')
-    expect(output.stdout).not.toContain('pa55word')
-    child.kill('SIGTERM')
-    expect(await ended).toMatchObject({ code: 0, stderr: '' })
   })
 
   test('a server is ready while the database answers, and alive without it', async () => {
