@@ -1,4 +1,5 @@
 /** Periodic jobs of a server. A round without work costs one statement. */
+import { evaluateAlerts } from '../domain/alerts/evaluate.ts'
 import { announceChanges } from '../domain/change-feed/announce.ts'
 import { announceClockChanges } from '../domain/change-feed/clock.ts'
 import { silentBefore } from '../domain/deployment-status/status.ts'
@@ -29,6 +30,9 @@ const LOG_BLOCKS_SECONDS = 10
 /** Tokens are refreshed minutes before they expire; an earlier user refreshes them itself. */
 const REFRESH_SECONDS = 30
 
+/** Samples of series are 10 s long. */
+const ALERT_SECONDS = 15
+
 /** `seconds`: SWEEP_SECONDS */
 export function jobsOf(core: Core, seconds: number): Job[] {
   return [
@@ -38,6 +42,7 @@ export function jobsOf(core: Core, seconds: number): Job[] {
     { name: 'retention', intervalSeconds: RETENTION_SECONDS, round: createRetention(core) },
     { name: 'blocks of logs', intervalSeconds: LOG_BLOCKS_SECONDS, round: createBlockWriter(core) },
     { name: 'revocations', intervalSeconds: seconds, round: (signal) => revokeDue(core, signal) },
+    { name: 'alerts', intervalSeconds: ALERT_SECONDS, round: () => evaluateAlerts(core) },
     ...imageJobsOf(core),
     {
       name: 'refreshes',

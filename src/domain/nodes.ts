@@ -1,4 +1,5 @@
 /** Finds and reads resources of any type by id, limited to the tenant. */
+import { alertRules } from './alerts/rule.ts'
 import { keys } from './keys/key.ts'
 import { hasListeners } from './listeners/read.ts'
 import { providers } from './oauth/provider-access.ts'
@@ -30,6 +31,7 @@ export type NodeType =
   | 'OAuthToken'
   | 'AgentLink'
   | 'WebhookEndpoint'
+  | 'AlertRule'
 
 /**
  * Unknown, foreign and malformed ids are left out. Callers see their own keys, admins all, and webhook endpoints; listeners need a plan that has them. One statement.
@@ -68,6 +70,7 @@ export async function identifyNodes(ctx: ReadContext, ids: readonly string[]): P
       WHERE t.workspace_id = own.id AND t.subject = ${ctx.actor.subject}
     UNION ALL SELECT 'AgentLink', c.id FROM agent_connections c JOIN requested USING (id) JOIN oauth_tokens t ON t.id = c.token_id, own
       WHERE c.workspace_id = own.id AND t.subject = ${ctx.actor.subject}
+    UNION ALL SELECT 'AlertRule', a.id FROM alert_rules a JOIN requested USING (id), own WHERE a.workspace_id = own.id
     UNION ALL SELECT 'WebhookEndpoint', w.id FROM webhook_endpoints w JOIN requested USING (id), own
       WHERE w.workspace_id = own.id AND ${ctx.actor.role === 'admin'}::boolean`
   return new Map(rows.map((row) => [row.id, row.type]))
@@ -102,8 +105,9 @@ const RESOURCES: Record<NodeType, Pick<Resource<Row>, 'byIds'>> = {
   OAuthToken: tokens,
   AgentLink: connections,
   WebhookEndpoint: endpoints,
+  AlertRule: alertRules,
 }
 
-/** `identifyNodes` has checked the role. `selection`: Prisma's select or include; ignored for API keys, sessions and webhook endpoints. */
+/** `identifyNodes` has checked the role. `selection`: Prisma's select or include; ignored for API keys, sessions, webhook endpoints and alert rules. */
 export const readNodes = (ctx: RequestContext, type: NodeType, ids: readonly string[], selection: Selection) =>
   RESOURCES[type].byIds(ctx, ids, selection)

@@ -73,6 +73,7 @@ export const FOLDERS: readonly Row[] = [
     'domain/deployments',
     `${GROUND} domain/revisions domain/rollouts domain/secrets domain/sources domain/sources/* domain/deployment-status`,
   ],
+  ['domain/alerts', `${GROUND} domain/deployment-status`],
   ['domain/webhooks', `${GROUND} domain/events`],
   ['domain/oauth', GROUND],
   ['domain/oauth/tokens', `${GROUND} domain/oauth domain/keys`],
@@ -231,7 +232,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['platform/**', 5_110],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
-    4_390,
+    4_410,
   ],
   [
     'domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/idempotency',
@@ -245,16 +246,18 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain/metrics', 600],
   ['domain/sources/**', 1_350],
   ['domain/oauth/**', 2_400],
+  // rules on states and series, evaluated by one statement per kind (docs/alerts.md)
+  ['domain/alerts', 500],
   // delivery of events: at least once and in order, with retries (docs/webhooks.md)
   ['domain/webhooks', 900],
-  ['domain domain/keys domain/sessions domain/logins domain/retention', 2_335],
+  ['domain domain/keys domain/sessions domain/logins domain/retention', 2_380],
   ['adapters/*', 2_530],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_510],
   ['dataplane/process/** door', 13_510],
   ['dataplane/kubernetes/**', 6_445],
   ['listener builder', 1_500],
-  ['api/graphql/**', 7_275],
-  ['api/rest/**', 5_615],
+  ['api/graphql/**', 7_415],
+  ['api/rest/**', 5_775],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_690],
   ['client cli/**', 5_090],
   ['dashboard/pages/*', 12_310],

@@ -78,6 +78,7 @@ const CONNECTION = `id agentId oauth_token_id: token { id } provider_id: provide
 const API_KEY = `id name owner role secretsRead listenerId agentId prefix organizationWide createdBy createdAt
   lastUsedAt expiresAt revokedAt`
 const ENDPOINT = 'id name url form eventTypes enabled silentSince createdBy createdAt updatedAt version'
+const RULE = 'id name kind deploymentId threshold minutes enabled createdBy createdAt updatedAt version'
 const DELIVERY = `id eventType sequence deploymentId state tries answer error createdAt triedAt deliveredAt deadAt`
 const WORKSPACE = 'id organization_id: organization { id } name createdAt'
 
@@ -166,6 +167,16 @@ const VERBS = {
   updateApiKey: { shows: `apiKey { ${API_KEY} }` },
   revokeApiKey: { shows: 'apiKey { id revokedAt }' },
   listApiKeys: { field: 'apiKeys', shows: `nodes { ${API_KEY} }`, args: { limit: 'first' } },
+  createAlertRule: { shows: `alertRule { ${RULE} }` },
+  updateAlertRule: { shows: `alertRule { ${RULE} }` },
+  deleteAlertRule: { shows: 'alertRuleId' },
+  getAlertRule: { field: 'alertRule', shows: RULE, args: { alert_rule_id: 'id' } },
+  listAlertRules: { field: 'alertRules', shows: `nodes { ${RULE} }`, args: { limit: 'first' } },
+  listAlerts: {
+    field: 'alerts',
+    shows: 'nodes { id ruleId deploymentId state value createdAt firedAt resolvedAt }',
+    args: { limit: 'first' },
+  },
   createWebhookEndpoint: { shows: `webhookEndpoint { ${ENDPOINT} }`, read: ({ webhook_endpoint }) => webhook_endpoint },
   updateWebhookEndpoint: { shows: `webhookEndpoint { ${ENDPOINT} }` },
   deleteWebhookEndpoint: { shows: 'webhookEndpointId' },

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { mutate } from '../graphql/mutate.ts'
 import { bodies, uniqueName, useRestApp } from '../rest/support.ts'
-import { listener, listenerKey } from '../support/factories.ts'
+import { listener, listenerKey, storedRule } from '../support/factories.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 import { storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { type Api, bothOf, overBoth, type VerbName } from './api.ts'
@@ -39,6 +39,7 @@ const KINDS: Record<string, Kind> = {
     make: async () => (await storedProvider(app)).providerId,
     edit: (n) => ({ name: `n${n}` }),
   },
+  AlertRule: { id: 'alert_rule_id', make: async () => (await storedRule(app)).id, edit: (n) => ({ name: `n${n}` }) },
   WebhookEndpoint: {
     id: 'webhook_endpoint_id',
     async make() {

@@ -11,7 +11,7 @@ import { sealSecret } from '../../src/domain/webhooks/endpoint.ts'
 import { LOCAL } from '../oauth/support.ts'
 import { putStatus, useRestApp } from '../rest/support.ts'
 import { begunLogin } from '../sessions/login-steps.ts'
-import { gitBody, gitDeployment, listener } from '../support/factories.ts'
+import { gitBody, gitDeployment, listener, storedRule } from '../support/factories.ts'
 import { type McpServer, SERVER_METADATA, startMcpServer } from '../support/mcp-server.ts'
 import { storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { overBoth, restNameOf, type VerbName } from './api.ts'
@@ -79,6 +79,7 @@ async function ofEndpoint() {
   await app.core.db.endpointDelivery.create({ data: delivery })
   return { webhook_endpoint_id: endpoint }
 }
+const ofRule = async () => ({ alert_rule_id: (await storedRule(app)).id })
 const ofLogin = async () => ({ login_id: (await begunLogin(app)).id })
 const ofProvider = async () => ({ provider_id: (await storedProvider(app)).providerId })
 const mine = async () => storedToken(app, { provider: await storedProvider(app), content: { accessToken: CANARY } })
@@ -139,6 +140,9 @@ const WRITES: Partial<Record<VerbName, () => Promise<object>>> = {
   rotateWebhookEndpointSecret: ofEndpoint,
   replayEndpointDeliveries: ofEndpoint,
   deleteWebhookEndpoint: ofEndpoint,
+  createAlertRule: async () => ({ name: id(), kind: 'not_serving' }),
+  updateAlertRule: async () => ({ ...(await ofRule()), name: id() }),
+  deleteAlertRule: ofRule,
   approveLogin: ofLogin,
   refuseLogin: ofLogin,
   async revokeSession() {

@@ -32,7 +32,7 @@ overBoth(app, (api) => {
       ...sent,
       id: expect.any(String),
       form: 'standard',
-      event_types: ['revision.deployed', 'rollout.failed'],
+      event_types: ['revision.deployed', 'rollout.failed', 'alert.*'],
       enabled: true,
       silent_since: null,
       created_by: expect.any(String),

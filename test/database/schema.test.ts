@@ -32,7 +32,15 @@ function postgresType(type: string, rest: string): string {
   if (rest.includes('@db.Real')) return 'real'
   const precision = /@db\.Timestamptz\((\d)\)/.exec(rest)?.[1]
   if (precision) return `timestamp(${precision}) with time zone`
-  const plain = { String: 'text', Int: 'integer', BigInt: 'bigint', Boolean: 'boolean', Json: 'jsonb', Bytes: 'bytea' }
+  const plain = {
+    String: 'text',
+    Int: 'integer',
+    BigInt: 'bigint',
+    Boolean: 'boolean',
+    Float: 'double precision',
+    Json: 'jsonb',
+    Bytes: 'bytea',
+  }
   return plain[type as keyof typeof plain] ?? `"${type}"`
 }
 

@@ -52,7 +52,7 @@ const UNSEEN: Record<string, readonly string[]> = {
 
 /** Tables without data in cached responses. */
 const NOT_READ = [
-  '_prisma_migrations agent_connections api_keys commit_statuses deployment_change_floors deployment_changes deployment_news endpoint_deliveries endpoint_queues event_counters events followed_logs idempotency_entries image_removals',
+  '_prisma_migrations agent_connections alert_rules alerts api_keys commit_statuses deployment_change_floors deployment_changes deployment_news endpoint_deliveries endpoint_queues event_counters events followed_logs idempotency_entries image_removals',
   'install_states installation lapses_told lease_renewals log_blocks log_lines log_removals logins metric_chunks metric_rollups oauth_authorizations oauth_tokens output_positions',
   'sessions shown_versions signing_keys steps token_revocations uploads webhook_deliveries webhook_endpoints',
 ].flatMap((names) => names.split(' '))

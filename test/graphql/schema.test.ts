@@ -21,8 +21,8 @@ describe('Relay', () => {
   test('Node has an id, and every type that can be looked up by id is a Node', () => {
     const node = schema.getType('Node')
     expect(isInterfaceType(node) && String(node.getFields().id?.type)).toBe('ID!')
-    // a log line is only read with its log, a delivery with its endpoint, and a login by its code
-    const parts = ['LogLine', 'EndpointDelivery', 'Login']
+    // a log line is only read with its log, a delivery with its endpoint, an alert in a list, and a login by its code
+    const parts = ['LogLine', 'EndpointDelivery', 'Alert', 'Login']
     for (const type of objects.filter((one) => one.getFields().id && !parts.includes(one.name)))
       expect([type.name, type.getInterfaces().map(String)]).toEqual([type.name, ['Node']])
   })

@@ -41,6 +41,7 @@ async function stored() {
     tags: await db.tag.findMany({ where }),
     keys: await db.apiKey.findMany({ where, omit: { lastUsedAt: true } }),
     logins: await db.login.findMany(),
+    rules: await db.alertRule.findMany({ where, include: { alerts: true } }),
     endpoints: await db.webhookEndpoint.findMany({ where, include: { deliveries: true } }),
     sessions: await db.session.findMany({ where, omit: { lastUsedAt: true } }),
     providers: await db.oAuthProvider.findMany({

@@ -41,6 +41,7 @@ export const NODES = [
   'OAuthToken',
   'AgentLink',
   'WebhookEndpoint',
+  'AlertRule',
 ] as const
 
 export function victimsOf(ids: Ids): Victims {
@@ -89,6 +90,7 @@ const PLAIN: Record<string, unknown> = {
   scopes: ['read'],
   userId: 'walk',
   url: 'https://walk.invalid/hook',
+  kind: 'not_serving',
 }
 
 /** Mutations whose `providerId` is a new name. */

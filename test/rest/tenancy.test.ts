@@ -90,6 +90,7 @@ beforeAll(async () => {
     mcp_server_url: 'http://theirs.example',
     tags: [{ key: 'team', value: 'stolen' }],
     url: 'https://theirs.example',
+    kind: 'not_serving',
     role: 'viewer',
     owner: 'theirs',
     process_number: 1,
@@ -110,6 +111,7 @@ const snapshot = async () => {
     await db.oAuthProvider.findMany({ where: { providerId: VALUES.provider_id! }, omit: { updatedAt: true } }),
     await db.oAuthToken.findMany({ where, include: { connections: true } }),
     await db.oAuthAuthorization.findMany({ where }),
+    await db.alertRule.findMany({ where, include: { alerts: true } }),
     await db.webhookEndpoint.findMany({ where, include: { deliveries: true } }),
     await db.login.findMany(),
     await db.session.findMany({ where, omit: { lastUsedAt: true } }),
@@ -187,6 +189,7 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
       const made = [
         ...(await app.core.db.listener.findMany({ where })),
         ...(await app.core.db.webhookEndpoint.findMany({ where })),
+        ...(await app.core.db.alertRule.findMany({ where })),
         ...(await app.core.db.oAuthProvider.findMany({ where: { organizationId } })),
         ...(await app.core.db.apiKey.findMany({ where: { organizationId, OR: [where, { workspaceId: null }] } })),
       ]

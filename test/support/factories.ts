@@ -92,3 +92,7 @@ export function listenerKey(
   const { organizationId } = tenant
   return newKey(app.app.core, { organizationId, workspaceId, role: 'listener', listenerId: id })
 }
+
+/** A disabled alert rule. */
+export const storedRule = ({ app, tenant: { workspaceId } }: TestApp) =>
+  app.core.db.alertRule.create({ data: { workspaceId, name: 'x', kind: 'not_serving', minutes: 5, enabled: false } })

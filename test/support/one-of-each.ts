@@ -12,7 +12,7 @@ export type Ids = Record<(typeof TYPES)[number], string>
 const TYPES = [
   ...['Deployment', 'Revision', 'Listener', 'TracingProject', 'Tag', 'GitIntegration', 'ApiKey', 'Session'],
   ...['OAuthProvider', 'OAuthToken', 'AgentLink', 'Authorization', 'Login', 'Workspace', 'Organization', 'Agent'],
-  ...['WebhookEndpoint', 'EndpointDelivery'],
+  ...['WebhookEndpoint', 'EndpointDelivery', 'AlertRule', 'Alert'],
 ] as const
 
 /** The type of the resource that a parameter names. */
@@ -31,6 +31,7 @@ export const TYPE_OF: Record<string, keyof Ids> = {
   authId: 'Authorization',
   loginId: 'Login',
   webhookEndpointId: 'WebhookEndpoint',
+  alertRuleId: 'AlertRule',
   agentId: 'Agent',
   from: 'Revision',
   to: 'Revision',
@@ -50,6 +51,14 @@ function storedLogin({ app, tenant: { workspaceId } }: TestApp) {
   const decided = { approved: true, workspaceId, role: 'deployer', deciderKind: 'api_key', decidedBy: 'x' } as const
   const data = { name: 'x', address: '192.0.2.1', secretHash, codeHash, keySalt: 'salt', expiresAt, ...decided }
   return app.core.db.login.create({ data })
+}
+
+/** An alert rule with an alert. */
+async function storedAlert({ app, tenant: { workspaceId } }: TestApp, mark: string, deploymentId: string) {
+  const data = { workspaceId, name: mark, kind: 'rollout_failed', minutes: 0, enabled: false }
+  const { id: ruleId } = await app.core.db.alertRule.create({ data })
+  const alert = { ruleId, workspaceId, deploymentId, firedAt: new Date(), resolvedAt: new Date() }
+  return { AlertRule: ruleId, Alert: (await app.core.db.alert.create({ data: alert })).id }
 }
 
 /** A webhook endpoint with a dead letter. */
@@ -117,5 +126,6 @@ export async function oneOfEach(
     Organization: organizationId,
     Agent: agent,
     ...(await storedEndpoint(app, mark)),
+    ...(await storedAlert(app, mark, id)),
   }
 }

@@ -28,6 +28,7 @@ import './types/agent-link.ts'
 import './types/api-key.ts'
 import './types/session.ts'
 import './types/webhook-endpoint.ts'
+import './types/alert.ts'
 import './types/node.ts'
 import { numberMutations } from './use-idempotency.ts'
 

@@ -1,6 +1,7 @@
 /** Every operation of the REST API: a new resource's file is added here. */
 import type { Operation } from './framework/operation.ts'
 import { integrations } from './v1/integrations.ts'
+import { alerts } from './v2/alerts.ts'
 import { apiKeys } from './v2/api-keys.ts'
 import { authorizations } from './v2/authorizations.ts'
 import { builders } from './v2/builders.ts'
@@ -48,6 +49,7 @@ export const operations: readonly Operation[] = [
   ...sessions,
   ...apiKeys,
   ...webhookEndpoints,
+  ...alerts,
   ...logins,
   ...workspaces,
   ...callers,

@@ -38,6 +38,8 @@ export async function nameSubjects(ctx: ReadContext, subjects: readonly string[]
       WHERE a.resource = 'tracing_project' AND p.workspace_id = own.id
     UNION ALL SELECT a.resource, a.id::text, i.name FROM requested a JOIN integrations i ON i.id = a.id, own
       WHERE a.resource = 'integration' AND i.workspace_id = own.id
+    UNION ALL SELECT a.resource, a.id::text, r.name FROM requested a JOIN alert_rules r ON r.id = a.id, own
+      WHERE a.resource = 'alert_rule' AND r.workspace_id = own.id
     UNION ALL SELECT a.resource, a.id::text, w.name FROM requested a JOIN webhook_endpoints w ON w.id = a.id, own
       WHERE a.resource = 'webhook_endpoint' AND w.workspace_id = own.id
     UNION ALL SELECT a.resource, a.id::text, o.name FROM requested a JOIN oauth_providers o ON o.id = a.id

@@ -40,6 +40,7 @@ interface Due {
   endedSessions: boolean
   endedLogins: boolean
   oldDeliveries: boolean
+  oldAlerts: boolean
 }
 
 /** Each call of the returned function is one round. A round without work is one statement. */
@@ -63,6 +64,7 @@ export function createRetention(core: ReadCore): (signal: AbortSignal) => Promis
       )
     if (due.endedSessions)
       await removeInBatches(SESSION_EVENT_BATCH_ROWS, hasTime, () => removeSessions(core.db, SESSION_EVENT_BATCH_ROWS))
+    if (due.oldAlerts) await removeAlerts(core, hasTime)
     if (due.oldDeliveries) await removeDeliveries(core, hasTime)
     if (due.endedLogins) await removeInBatches(LOGIN_BATCH_ROWS, hasTime, () => removeLogins(core.db, LOGIN_BATCH_ROWS))
   }
@@ -76,7 +78,8 @@ async function findDue({ db, settings }: ReadCore): Promise<Due> {
            EXISTS (${OLD_STEPS(logDays)}) AS "oldSteps", EXISTS (${OLD_DETAILS(logDays)}) AS "oldDetails",
            EXISTS (${EXPIRED_ENTRIES}) AS "oldOutcomes",
            EXISTS (${ENDED_SESSIONS}) AS "endedSessions", EXISTS (${ENDED_LOGINS}) AS "endedLogins",
-           EXISTS (${OLD_DELIVERIES(eventDays)}) AS "oldDeliveries"`
+           EXISTS (${OLD_DELIVERIES(eventDays)}) AS "oldDeliveries",
+           EXISTS (${OLD_ALERTS(eventDays)}) AS "oldAlerts"`
   return due!
 }
 
@@ -122,6 +125,20 @@ async function removeDeliveries(core: ReadCore, hasTime: HasTime): Promise<void>
     hasTime,
     () => core.db.$executeRaw`
       DELETE FROM endpoint_deliveries WHERE id = ANY (ARRAY(${old} LIMIT ${DELIVERY_BATCH_ROWS} ${toDeleteOrSkip('d')}))`,
+  )
+}
+
+/** Alerts that were resolved as long ago as events are kept. */
+const OLD_ALERTS = (eventDays: number) =>
+  Prisma.sql`SELECT a.id FROM alerts a WHERE a.resolved_at < ${daysAgo(eventDays)}`
+
+async function removeAlerts(core: ReadCore, hasTime: HasTime): Promise<void> {
+  const old = OLD_ALERTS(core.settings.retention.eventDays)
+  await removeInBatches(
+    DELIVERY_BATCH_ROWS,
+    hasTime,
+    () => core.db.$executeRaw`
+      DELETE FROM alerts WHERE id = ANY (ARRAY(${old} LIMIT ${DELIVERY_BATCH_ROWS} ${toDeleteOrSkip('a')}))`,
   )
 }
 

@@ -41,6 +41,12 @@ export const EVENT_TYPES = {
   'oauth_token.deleted': 'A token was deleted.',
   'connection.created': 'An agent was connected to a token.',
   'connection.deleted': 'An agent was disconnected from a token.',
+  'alert.fired': 'The condition of an alert rule holds for a deployment. The subject is the rule.',
+  'alert.resolved':
+    'An alert ended, because its condition does not hold any more, or its rule was disabled or deleted.',
+  'alert_rule.created': 'An alert rule was created.',
+  'alert_rule.updated': 'An alert rule was changed. `changed` names the fields.',
+  'alert_rule.deleted': 'An alert rule was deleted.',
   'webhook_endpoint.created': 'A webhook endpoint was created.',
   'webhook_endpoint.updated': 'A webhook endpoint was changed. `changed` names the fields.',
   'webhook_endpoint.deleted': 'A webhook endpoint was deleted.',

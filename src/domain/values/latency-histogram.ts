@@ -12,6 +12,10 @@ export function bucketOf(seconds: number): number {
   return Math.min(LATENCY_BUCKETS - 1, Math.ceil(Math.log(seconds / FIRST_LIMIT) / LOG_GROWTH))
 }
 
+/** The same as SQL. */
+export const bucketSql = (seconds: string): string => `
+  greatest(0, least(${LATENCY_BUCKETS - 1}, ceil(ln(${seconds} / ${FIRST_LIMIT}) / ${LOG_GROWTH})))`
+
 /** A latency within the bucket, in seconds. `part`: from 0, its lower limit, to 1, its upper limit. */
 export const latencyIn = (bucket: number, part = 0.5): number => FIRST_LIMIT * GROWTH ** (bucket - 1 + part)
 

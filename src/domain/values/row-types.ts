@@ -1,5 +1,7 @@
 /** Types of database rows and enums for code that presents them. Code that queries imports Prisma. */
 export type {
+  Alert,
+  AlertRule,
   ApiKey,
   Deployment,
   Integration,

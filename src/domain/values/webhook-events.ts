@@ -27,7 +27,7 @@ export const WEBHOOK_EVENT_WORDS = [
 ] as [string, ...string[]]
 
 /** The subscription of an endpoint that names none. */
-export const DEFAULT_WEBHOOK_EVENTS = ['revision.deployed', 'rollout.failed'] as const
+export const DEFAULT_WEBHOOK_EVENTS = ['revision.deployed', 'rollout.failed', 'alert.*'] as const
 
 /** The type of event `e`. */
 export const webhookTypeSql = Prisma.raw(`

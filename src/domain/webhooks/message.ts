@@ -57,6 +57,8 @@ const WORDS: Record<string, string> = {
   'rollout.failed': 'failed',
   'rollout.skipped': 'was skipped',
   'rollout.interrupted': 'was interrupted',
+  'alert.fired': ':red_circle: alert',
+  'alert.resolved': ':large_green_circle: alert resolved',
 }
 
 /** Slack's mrkdwn; limit of a section's text. */

@@ -1,4 +1,7 @@
 /** The schema's enums. Values are spelled as in REST. */
+
+import { ALERT_STATES } from '../../../domain/alerts/alert.ts'
+import { ALERT_KIND_WORDS, ALERT_KINDS } from '../../../domain/alerts/rule.ts'
 import { CATALOGUE, type ErrorCode } from '../../../domain/errors/errors.ts'
 import { LISTENER_STATUSES } from '../../../domain/listeners/read.ts'
 import { COMPUTE_TYPES } from '../../../domain/listeners/schemas.ts'
@@ -140,6 +143,12 @@ export const AuthorizationStatus = enumOf(
   AUTHORIZATION_STATUSES,
   'completed: the token exists, and the named agent may use it. pending: the person must open the URL. connection_required: the token exists, but the agent is not connected to it. token_expired: the token has ended.',
 )
+export const AlertKind = enumOf(
+  'AlertKind',
+  ALERT_KIND_WORDS,
+  ALERT_KIND_WORDS.map((kind) => `${kind}: ${ALERT_KINDS[kind].description}`).join(' '),
+)
+export const AlertState = enumOf('AlertState', ALERT_STATES, 'Whether the condition of an alert still holds.')
 export const WebhookForm = enumOf(
   'WebhookForm',
   WEBHOOK_FORMS,

@@ -24,7 +24,7 @@ async function loadNodes(
   await Promise.all(
     [...new Set(types.values())].map(async (typeName) => {
       const own = [...types].filter(([, type]) => type === typeName).map(([id]) => id)
-      const selection = ['ApiKey', 'Session', 'WebhookEndpoint'].includes(typeName)
+      const selection = ['ApiKey', 'Session', 'WebhookEndpoint', 'AlertRule'].includes(typeName)
         ? {}
         : queryFromInfo({ context: ctx, info, typeName })
       for (const row of await readNodes(ctx, typeName, own, selection))

@@ -47,6 +47,8 @@ export const REQUEST_EXAMPLES = {
   WorkspaceCreate: { name: 'staging' },
   ApiKeyCreate: { name: 'release', owner: 'Platform team', role: 'deployer' },
   ApiKeyUpdate: { owner: 'Platform team' },
+  AlertRuleCreate: { name: 'errors', kind: 'error_rate', threshold: 2, minutes: 5 },
+  AlertRuleUpdate: { threshold: 3 },
   WebhookEndpointCreate: {
     name: 'on-call',
     url: 'https://hooks.example.com/pilothouse',

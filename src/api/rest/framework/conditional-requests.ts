@@ -10,6 +10,7 @@ import type { Violation } from '../../../domain/errors/errors.ts'
 import type { RawInput } from '../../../domain/parsing/parse.ts'
 import { seesValues } from '../../../domain/transaction/access.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
+import { alertRule } from '../responses/alert.ts'
 import { deployment } from '../responses/deployment.ts'
 import { listener } from '../responses/listener.ts'
 import { oauthProvider } from '../responses/oauth-provider.ts'
@@ -20,7 +21,13 @@ import { webhookEndpoint } from '../responses/webhook-endpoint.ts'
 import { type EntityTag, parseTags, type TagList } from './entity-tags.ts'
 
 /** Resources that callers change. Their tag begins with the version. */
-const VERSIONED_SCHEMAS: ReadonlySet<z.ZodType> = new Set([deployment, listener, oauthProvider, webhookEndpoint])
+const VERSIONED_SCHEMAS: ReadonlySet<z.ZodType> = new Set([
+  deployment,
+  listener,
+  oauthProvider,
+  webhookEndpoint,
+  alertRule,
+])
 /** Resources with their own URL. A write that returns one sends the same `ETag` as a GET. */
 const ADDRESSABLE_SCHEMAS: ReadonlySet<z.ZodType> = new Set([...VERSIONED_SCHEMAS, revision])
 
