@@ -260,7 +260,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['api/rest/**', 5_775],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_690],
   ['client cli/**', 5_090],
-  ['dashboard/pages/*', 12_310],
+  ['dashboard/pages/*', 12_750],
   ['dashboard/app dashboard/api dashboard/components/**', 6_110],
   ['app/** start .', 3_150],
 ]

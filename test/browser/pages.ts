@@ -42,6 +42,14 @@ export const PAGES: OnePage[] = [
     },
   },
   {
+    name: 'alerts',
+    async open(page, { workspace }) {
+      await page.goto(`${workspace}/alerts`)
+      await page.getByText('No alert is firing.').waitFor()
+      await page.getByRole('region', { name: 'Webhook endpoints' }).waitFor()
+    },
+  },
+  {
     name: 'deployment',
     readme: 'wide-dark',
     async open(page, { workspace, ids }) {

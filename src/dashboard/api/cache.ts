@@ -14,6 +14,13 @@ const LISTS_CHANGED_BY: Record<string, string[]> = {
   createListener: ['listeners'],
   updateListener: ['listeners'],
   deleteListener: ['listeners'],
+  createAlertRule: ['alertRules'],
+  updateAlertRule: ['alertRules', 'alerts'],
+  deleteAlertRule: ['alertRules', 'alerts'],
+  createWebhookEndpoint: ['webhookEndpoints'],
+  updateWebhookEndpoint: ['webhookEndpoints'],
+  deleteWebhookEndpoint: ['webhookEndpoints'],
+  replayEndpointDeliveries: ['endpointDeliveries'],
   createApiKey: ['apiKeys'],
   createWorkspace: ['workspaces'],
   // revoking a key ends its sessions

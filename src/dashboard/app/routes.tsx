@@ -97,6 +97,7 @@ const pages = [
   page('/deployments/$id/compare', () => import('../pages/compare/compare-page.tsx'), compareSearch),
   page('/deployments/$id/revisions/$revisionId', () => import('../pages/revision/revision-page.tsx'), revisionSearch),
   page('/activity', () => import('../pages/activity/activity-page.tsx'), activitySearch),
+  page('/alerts', () => import('../pages/alerts/alerts-page.tsx')),
   page('/listeners', () => import('../pages/listeners/listeners-page.tsx')),
   page('/integrations', () => import('../pages/integrations/integrations-page.tsx')),
   page('/oauth', () => import('../pages/oauth/oauth-page.tsx'), oauthSearch),
