@@ -60,7 +60,7 @@ async function measured(minutes: number, sample: Partial<Pick<MetricSample, 'mea
     ...{ deploymentId: id, revisionId, start: new Date(last - i * 10_000), measures: {}, latencies: [] },
     ...sample,
   }))
-  await recordMetrics(domain.core, { listenerId: null }, { source: 1, samples })
+  await recordMetrics(domain.core, { listenerId: null }, { processNumber: 1, samples })
 }
 
 test('a failed rollout alerts immediately and once, and resolves with the next one that is deployed', async () => {
@@ -156,7 +156,7 @@ test('a few requests say nothing about a rate', async () => {
   const start = new Date(Math.floor(Date.now() / 10_000) * 10_000 - 10_000)
   const sample = { deploymentId: id, revisionId, start, measures: { requests_5xx: 9 } }
   const latencies: [number, number][] = [[bucketOf(60), 9]]
-  await recordMetrics(domain.core, { listenerId: null }, { source: 1, samples: [{ ...sample, latencies }] })
+  await recordMetrics(domain.core, { listenerId: null }, { processNumber: 1, samples: [{ ...sample, latencies }] })
   expect(await told()).toEqual([])
 })
 
