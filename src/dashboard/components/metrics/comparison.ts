@@ -1,7 +1,12 @@
 /** Compares the hour before the newest rollout with the hour after it. Pure. */
 import { bytes, latency, number, percent } from './format.ts'
 import type { Mark } from './metrics-query.ts'
-import type { ComparedMetrics } from './use-comparison.ts'
+
+interface ComparedMetrics {
+  /** in seconds */
+  step: number
+  series: readonly { name: string; revisionId: string; points: unknown }[]
+}
 
 export interface Change {
   what: string

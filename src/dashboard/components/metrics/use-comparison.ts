@@ -1,7 +1,7 @@
 /** Reads the hour before the newest rollout, and the hour after it. */
 import { useEffect, useState } from 'react'
 import { useApi } from '../../api/client.ts'
-import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { graphql } from '../../api/graphql.ts'
 import { type Change, compare } from './comparison.ts'
 import type { Mark } from './metrics-query.ts'
 
@@ -20,8 +20,6 @@ const comparisonQuery = graphql(`
     }
   }
 `)
-export type ComparedMetrics = NonNullable<ResultOf<typeof comparisonQuery>['deployment']>['metrics']
-
 const HOUR_S = 3600
 /** Samples of a minute are kept for this time. */
 const MINUTES_KEPT_S = 3 * 24 * HOUR_S
