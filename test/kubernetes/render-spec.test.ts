@@ -270,6 +270,20 @@ const ROWS: Row[] = [
   ['ingress_annotations', { 'a.b/time-out': '60' }, {}],
   // alone it has no effect, because minimum equals maximum
   ['autoscaler', 'none', {}],
+  [
+    'termination_grace_seconds',
+    900,
+    {
+      'Deployment/server:spec.template.spec.terminationGracePeriodSeconds': 910,
+      'Deployment/queue:spec.template.spec.terminationGracePeriodSeconds': 900,
+      ...Object.fromEntries(
+        [SA, QA].flatMap((agent) => [
+          [`${agent}.env.BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS.name`, 'BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS'],
+          [`${agent}.env.BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS.value`, '890'],
+        ]),
+      ),
+    },
+  ],
   ['class', 'gpu', both({ 'tolerations.0.key': 'gpu', 'tolerations.0.operator': 'Exists' })],
 ]
 
