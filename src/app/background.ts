@@ -299,6 +299,7 @@ async function processRuntime(
       warn: (line) => log.warn(line),
       sources: createSourceAccess(core),
       agentServers: agentServers(config),
+      otlpEndpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
       packageIndexes: packageIndexes(config),
       containerEngine: config.CONTAINER_ENGINE,
       engineEnvironment: engineEnvironment(),

@@ -6,6 +6,7 @@ import { createKubernetesRuntime } from '../dataplane/kubernetes/runtime.ts'
 import type { Runtime, SourceBuilder } from '../dataplane/runtimes/runtime.ts'
 import { ConfigError, type ParsedSettings } from '../platform/config/config.ts'
 import type { KUBERNETES_SETTINGS } from '../platform/config/kubernetes-settings.ts'
+import type { TELEMETRY_SETTINGS } from '../platform/config/telemetry-settings.ts'
 
 export interface ClusterRuntime {
   /** its `close` also closes the connection to the cluster */
@@ -19,7 +20,7 @@ export interface ClusterRuntime {
  * unusable kubeconfig. The API server may be unavailable.
  */
 export async function createClusterRuntime(
-  settings: ParsedSettings<typeof KUBERNETES_SETTINGS>,
+  settings: ParsedSettings<typeof KUBERNETES_SETTINGS & typeof TELEMETRY_SETTINGS>,
   namespace: string | null,
   log: Logger,
   images: SourceBuilder | null = null,
@@ -28,7 +29,11 @@ export async function createClusterRuntime(
   const cluster = await connect(settings.KUBECONFIG, log)
   const runtime = createKubernetesRuntime({
     cluster,
-    render: { ...renderOptions(settings), ...(pullCredentials ? { pullCredentials } : {}) },
+    render: {
+      ...renderOptions(settings),
+      otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT,
+      ...(pullCredentials ? { pullCredentials } : {}),
+    },
     volumePolicy: settings.VOLUME_POLICY,
     namespace,
     images,

@@ -20,7 +20,7 @@ beforeAll(async () => {
   ;[database, collector, repository] = await Promise.all([
     testDatabase(),
     startCollector(),
-    agentRepository(path.join(dataDir, 'git'), 'agent'),
+    agentRepository(path.join(dataDir, 'git'), 'agent', 'env | grep ^OTEL_ | sort; node server.mjs'),
   ])
   await repository.push('hello')
   server = await startServer({
@@ -66,7 +66,7 @@ test('one trace has all phases of a deployment, from the caller’s request to t
       source: 'gitprovider',
       source_config: { integration_id, repo_url: repository.url },
       source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
-      secrets: [],
+      secrets: [{ name: 'OTEL_SERVICE_NAME', value: 'named-by-its-secret' }],
     }),
   })
   const { id, latest_revision_id } = await answer.json()
@@ -92,6 +92,18 @@ test('one trace has all phases of a deployment, from the caller’s request to t
     .poll(() => collector.lines.filter(({ traceId }) => traceId === TRACE).map(({ body }) => body.stringValue))
     .toContainEqual(expect.stringMatching(/^traced #1 DEPLOYED/))
 }, 90_000)
+
+test('the agent knows the collector and its deployment, but not the collector’s headers', async () => {
+  const rest = restOf(() => server.url, KEY)
+  const [{ id, latest_revision_id }] = (await rest('GET', '/v2/deployments')).resources
+  const { logs } = await rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}/logs?type=deploy`)
+  const told = logs.map(({ message }: { message: string }) => message).filter((line: string) => /^OTEL_/.test(line))
+  expect(told).toEqual([
+    `OTEL_EXPORTER_OTLP_ENDPOINT=${collector.origin}`,
+    expect.stringContaining(`pilothouse.deployment.id=${id},pilothouse.revision.id=${latest_revision_id}`),
+    expect.stringMatching(/^OTEL_SERVICE_NAME=/),
+  ])
+})
 
 test('the collector’s headers are in no log line', () => {
   expect(collector.headers[0]).toMatchObject({ authorization: 'Bearer hidden' })

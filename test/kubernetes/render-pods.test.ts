@@ -204,6 +204,24 @@ describe('a rollout', () => {
     )
   })
 
+  test('a cluster with a collector tells agents where it is and who they are, unless a secret does', () => {
+    const how = { otlpEndpoint: 'http://collector:4318' }
+    const secrets = [{ name: 'OTEL_SERVICE_NAME', value: 'mine' }]
+    const told = (app: object) =>
+      podOf(render({}, app, how), 'Deployment/server').containers[0].env.filter(({ name }: { name: string }) =>
+        name.startsWith('OTEL_'),
+      )
+    expect(told({})).toEqual([
+      { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' },
+      { name: 'OTEL_SERVICE_NAME', value: deployment.name },
+      {
+        name: 'OTEL_RESOURCE_ATTRIBUTES',
+        value: `pilothouse.deployment.id=${deployment.deploymentId},pilothouse.revision.id=${revision.id},pilothouse.workspace.id=${deployment.workspaceId}`,
+      },
+    ])
+    expect(told({ revision: { ...revision, secrets } })[1]).toHaveProperty('valueFrom')
+  })
+
   test('a rollout of the same revision makes new pods and changes only the attempt', () => {
     expect(changes(pathsOf(render()), pathsOf(render({}, { attempt: 3 })))).toEqual({
       'Deployment/server:spec.template.metadata.annotations.pilothouse.dev/attempt': '3',

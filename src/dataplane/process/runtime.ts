@@ -11,6 +11,7 @@ import { imageOf, imageVersion } from '../runtimes/artifact.ts'
 import { BuildQueue } from '../runtimes/build-queue.ts'
 import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtimes/runtime.ts'
 import { StepCalls } from '../runtimes/step-calls.ts'
+import { telemetryVariables } from '../runtimes/telemetry-variables.ts'
 import { pruneAgentServers } from './artifacts/agent-servers.ts'
 import { pruneArtifacts } from './artifacts/artifacts.ts'
 import { runBuild } from './build-step.ts'
@@ -88,6 +89,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     return agents ? { agents, droppedLogLines } : null
   }
 
+  const defaultsOf = ({ deployment }: LeasedClaim, revision: { id: string }) =>
+    telemetryVariables(options.otlpEndpoint, { ...deployment, deploymentId: deployment.id, revisionId: revision.id })
+
   async function deploy(
     claim: LeasedClaim,
     step: RevisionStep,
@@ -121,7 +125,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
               return prepareImage({ ...context, signal: inTime })
             })
           : null
-        const plan = await agentPlan(context, step.spec)
+        const plan = await agentPlan({ ...context, defaults: defaultsOf(claim, revision) }, step.spec)
         step.phase?.('start the agent')
         const left = Math.max(1000, until - performance.now())
         const { commit, discard } = await supervised.prepare(claim, plan, left, signal, onProgress)
@@ -195,7 +199,11 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
             memoryMb: resourceLimitsOf(run.spec, machine.defaultLimits).memoryMb,
             ...(run.spec.min_scale === 0 && { idleMs: (run.idleMinutes ?? minutes) * minuteMs, wakeMs }),
             redeploying: claim.step?.revision?.id === run.revision.id,
-            plan: (signal) => agentPlan({ machine, deploymentId: id, ...run, log, signal }, run.spec),
+            plan: (signal) =>
+              agentPlan(
+                { machine, deploymentId: id, defaults: defaultsOf(claim, run.revision), ...run, log, signal },
+                run.spec,
+              ),
           },
       )
     },

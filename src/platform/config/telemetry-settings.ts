@@ -4,7 +4,7 @@ import { type SettingsTable, text, url } from './setting-types.ts'
 
 export const TELEMETRY_SETTINGS = {
   OTEL_EXPORTER_OTLP_ENDPOINT: [
-    // agents get it
+    // agents get it, so it has no password
     url
       .refine((address) => !/\/\/[^/]*@/.test(address), 'must have no user: set OTEL_EXPORTER_OTLP_HEADERS')
       .optional(),

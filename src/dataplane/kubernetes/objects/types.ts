@@ -33,7 +33,7 @@ export interface LiveObject extends Manifest {
 export interface DeploymentRef {
   deploymentId: string
   workspaceId: string
-  /** name of the deployment, used only in an annotation */
+  /** name of the deployment, for people and telemetry */
   name: string
   /** name at the door; null: no door stands before the deployment */
   addressName: string | null
@@ -89,6 +89,8 @@ export interface PullCredentials {
 type NetworkPolicies = 'all' | 'database' | 'none'
 
 export interface RenderOptions {
+  /** OpenTelemetry collector that agents are told; absent: none */
+  otlpEndpoint?: string | undefined
   /** credentials of an image built for the deployment; null: not needed; equal arguments give equal results */
   pullCredentials?: (deployment: DeploymentRef, image: string) => PullCredentials | null
   /** official or compatible Postgres image that runs as any user */

@@ -4,6 +4,7 @@
  */
 import type { SecretReference } from '../../../domain/protocol/protocol.ts'
 import { graceVariables } from '../../runtimes/grace-variables.ts'
+import { telemetryVariables } from '../../runtimes/telemetry-variables.ts'
 import { AGENT_PORT, DATABASE_KEYS, namesOf } from '../objects/names.ts'
 import type { Application, DeploymentRef } from '../objects/types.ts'
 import { externalOf } from './external.ts'
@@ -21,7 +22,12 @@ const fromSecret = (name: string, secret: string, key: string): Variable => ({
   valueFrom: { secretKeyRef: { name: secret, key } },
 })
 
-export function environment(deployment: DeploymentRef, app: Application, role: 'server' | 'queue'): Variable[] {
+export function environment(
+  deployment: DeploymentRef,
+  app: Application,
+  role: 'server' | 'queue',
+  otlpEndpoint?: string,
+): Variable[] {
   const names = namesOf(deployment.deploymentId)
   const { revision } = app
   const external = externalOf(app.secretReferences)
@@ -29,8 +35,10 @@ export function environment(deployment: DeploymentRef, app: Application, role: '
     reference ? [reference.secret_name, reference.secret_key] : [names.database, ours]
   const database = at(external.database, DATABASE_KEYS.uri)
   const cache = at(external.cache, DATABASE_KEYS.cacheUri)
+  const agent = { ...deployment, revisionId: revision.id }
+  const defaults = { ...telemetryVariables(otlpEndpoint, agent), ...graceVariables(app.spec) }
   const variables = [
-    ...Object.entries(graceVariables(app.spec)).map(([name, value]) => ({ name, value })),
+    ...Object.entries(defaults).map(([name, value]) => ({ name, value })),
     ...revision.secrets.map(({ name }) => fromSecret(name, names.secrets(revision.number), secretKey(name))),
     // a redeployed revision has old secrets, but the deployment's secret references are current and take precedence
     ...app.secretReferences.map((it) => fromSecret(it.name, it.secret_name, it.secret_key)),

@@ -80,7 +80,7 @@ export function workload(
   const agent = {
     name: AGENT_CONTAINER,
     image,
-    env: environment(deployment, app, kind.role),
+    env: environment(deployment, app, kind.role, options.otlpEndpoint),
     ...kind.container(app, options),
     ...(preStopSeconds > 0 ? { lifecycle: { preStop: sleeping(preStopSeconds, options) } } : {}),
   }

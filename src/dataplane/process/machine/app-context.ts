@@ -34,6 +34,8 @@ export async function prepareFolders(
 export interface RevisionContext {
   machine: Machine
   deploymentId: string
+  /** environment variables that the deployment's own replace */
+  defaults?: Record<string, string>
   revision: RevisionWork
   /** of the run; absent: not restarted since its deploy */
   restartedAt?: string | undefined

@@ -52,6 +52,8 @@ export interface ProcessRuntimeOptions {
   agentServers?: SuppliedServers
   /** build environment variables that name package indexes, such as PIP_INDEX_URL */
   packageIndexes?: Record<string, string>
+  /** OpenTelemetry collector that agents are told; default: none */
+  otlpEndpoint?: string | undefined
   /** engine that runs images; `auto`: the first of podman and docker that works */
   containerEngine?: 'auto' | 'podman' | 'docker' | 'none'
   /** the server's environment variables that an engine gets */

@@ -25,9 +25,9 @@ export const isContainer = (revision: RevisionWork): boolean => imageOf(revision
 
 /** Looks up artifact, image and database again: they may have moved since the last plan. May throw StepFailure. */
 export async function agentPlan(context: RevisionContext, spec: EffectiveSpec): Promise<AgentPlan> {
-  const { machine, revision } = context
+  const { machine, revision, defaults } = context
   const { app, accounts, env: ownEnv, hidden } = await prepareContext(context)
-  const env = { ...graceVariables(spec), ...ownEnv }
+  const env = { ...defaults, ...graceVariables(spec), ...ownEnv }
   const bounds = resourceLimitsOf(spec, machine.defaultLimits)
   const common = {
     key: keyOf(context),
