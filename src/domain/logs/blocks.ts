@@ -140,7 +140,10 @@ async function readNewestId(db: Db): Promise<bigint> {
   return row!.id ?? 0n
 }
 
-/** How many lines of the next deployments' logs are in no block, up to the size of a block. */
+/**
+ * How many lines of the next deployments' logs are in no block, up to the size of a block. Without ORDER BY, Postgres
+ * reads the whole table for a log of few lines.
+ */
 function readUncovered(db: Db, lastDeployment: string): Promise<LogCount[]> {
   return db.$queryRaw<LogCount[]>`
     SELECT d.id AS "deploymentId", t.type, (
@@ -148,7 +151,8 @@ function readUncovered(db: Db, lastDeployment: string): Promise<LogCount[]> {
         SELECT FROM log_lines l
         WHERE (l.deployment_id, l.type, l.id) > (d.id, t.type, coalesce((
             SELECT max(b.last_id) FROM log_blocks b WHERE b.deployment_id = d.id AND b.type = t.type), 0))
-          AND (l.deployment_id, l.type, l.id) < (d.id, t.type, ${MAX_LINE_ID}) LIMIT ${BLOCK_LINES}
+          AND (l.deployment_id, l.type, l.id) < (d.id, t.type, ${MAX_LINE_ID})
+        ORDER BY l.deployment_id, l.type, l.id LIMIT ${BLOCK_LINES}
       ) AS uncovered
     ) AS lines
     FROM (
