@@ -45,7 +45,7 @@ export function Chart({ kind, shown, pointed, onPoint, note }: ChartProps) {
         <Canvas {...{ kind, shown, pointed, onPoint, titleId }} />
       ) : (
         <Text size="sm" c="dimmed" className={classes.empty}>
-          {kind.empty}
+          {note ? 'This runtime has no series of restarts.' : kind.empty}
         </Text>
       )}
     </section>
