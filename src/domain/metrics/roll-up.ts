@@ -1,5 +1,6 @@
 /** Rolls samples up to longer ones and removes old samples, by walks over all deployments. README.md describes the walk. */
 import { Prisma } from '../../generated/prisma/client.ts'
+import { toChangeOrSkip } from '../repositories/locks.ts'
 import type { ReadCore } from '../transaction/context.ts'
 import { LATENCY_BUCKETS } from '../values/latency-histogram.ts'
 import { GAUGES, MEASURES, type Measure } from '../values/metrics.ts'
@@ -80,8 +81,8 @@ async function rollUpBatch({ db }: ReadCore, { from, to, target, keepFrom, keepT
   const own = (condition: string) => Prisma.raw(`deployment_id = ANY (ARRAY(SELECT id FROM batch WHERE ${condition}))`)
   const [walk] = await db.$queryRaw<{ more: boolean }[]>`
     WITH turn AS MATERIALIZED (
-      SELECT until, coalesce(target, ${target}) AS target, walked_to FROM metric_rollups
-      WHERE resolution = ${coarse} AND (target IS NOT NULL OR until < ${target}) FOR UPDATE SKIP LOCKED
+      SELECT until, coalesce(target, ${target}) AS target, walked_to FROM metric_rollups r
+      WHERE resolution = ${coarse} AND (target IS NOT NULL OR until < ${target}) ${toChangeOrSkip('r')}
     ), batch AS MATERIALIZED (
       SELECT d.id, d.torn_down_at IS NOT NULL AS gone, turn.until, turn.target
       FROM turn, LATERAL (
