@@ -25,6 +25,7 @@ const MANY = 20_000
 const SMALL: Record<string, string> = {
   signing_keys: 'one row for each door, and one for links',
   installation: 'one row',
+  metric_rollups: 'one row for each length of samples',
   lease_renewals: 'one row for each lease that was renewed while its deployment was locked, for an hour',
   followed_logs: 'one row for each log that somebody follows now',
   organizations: 'one row for each customer; read as a whole by the first start and the command line alone',
