@@ -242,7 +242,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
     'domain/deployments domain/deployment-status domain/revisions domain/revision-diff domain/rollouts domain/secrets',
     4_850,
   ],
-  ['domain/claims domain/builders domain/listeners domain/logs domain/events', 3_940],
+  ['domain/claims domain/builders domain/listeners domain/logs domain/events', 3_950],
   ['domain/metrics', 600],
   ['domain/sources/**', 1_350],
   ['domain/oauth/**', 2_400],

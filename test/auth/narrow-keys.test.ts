@@ -148,6 +148,6 @@ test('the allowed operations of each role exist once', () => {
   ])
   const dataPlane = operations.filter(({ tag }) => tag === OWN.listener.tag).map(({ path }) => path)
   expect(dataPlane.length).toBeGreaterThan(0)
-  for (const path of dataPlane) expect(path).toMatch(/^\/v2\/listeners\/\{listener_id\}\/(claims|heartbeat)/)
+  for (const path of dataPlane) expect(path).toMatch(/^\/v2\/listeners\/\{listener_id\}\/(claims|heartbeat|metrics)/)
   expect(schema.getMutationType()!.getFields()).toHaveProperty(OWN.agent.field)
 })

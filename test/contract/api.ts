@@ -66,7 +66,7 @@ const WRITTEN = `deployment { ${DEPLOYMENT} } revision { id deployment { secrets
 const REVISION = `id deployment_id: deployment { id } status statusMessage reason reasonSince source attempt number
   sourceRevisionConfig { repoRef graphConfigPath imageUri sourceTarballPath repoCommitSha } commitMessage commitAuthor
   trigger created_by: createdByActor { ${ACTOR} } rolloutAt rolloutBy { ${ACTOR} }
-  superseded_by_id: supersededBy { id } createdAt updatedAt`
+  superseded_by_id: supersededBy { id } traceId createdAt updatedAt`
 const LISTENER = `id computeType computeId computeConfig { k8sNamespaces } version podClasses status lastSeenAt createdAt
   updatedAt edit: editVersion`
 const PROVIDER = `id organizationId providerId name clientId authUrl tokenUrl usesPkce codeChallengeMethod providerType

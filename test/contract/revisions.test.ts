@@ -38,6 +38,7 @@ overBoth(app, (api) => {
           reason_since: expect.any(String),
         },
         ...{ source: 'gitprovider', source_revision_config, attempt: 1, number: 1, trigger: 'create' },
+        trace_id: null,
         ...{ commit_message: null, commit_author: null, superseded_by_id: null },
         created_by: { kind: 'api_key', name: expect.any(String), id: expect.any(String) },
         rollout_at: shown.created_at,

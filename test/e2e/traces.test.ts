@@ -96,13 +96,17 @@ test('one trace has all phases of a deployment, from the caller’s request to t
 test('the agent knows the collector and its deployment, but not the collector’s headers', async () => {
   const rest = restOf(() => server.url, KEY)
   const [{ id, latest_revision_id }] = (await rest('GET', '/v2/deployments')).resources
-  const { logs } = await rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}/logs?type=deploy`)
-  const told = logs.map(({ message }: { message: string }) => message).filter((line: string) => /^OTEL_/.test(line))
-  expect(told).toEqual([
-    `OTEL_EXPORTER_OTLP_ENDPOINT=${collector.origin}`,
-    expect.stringContaining(`pilothouse.deployment.id=${id},pilothouse.revision.id=${latest_revision_id}`),
-    expect.stringMatching(/^OTEL_SERVICE_NAME=/),
-  ])
+  const told = async () => {
+    const { logs } = await rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}/logs?type=deploy`)
+    return logs.map(({ message }: { message: string }) => message).filter((line: string) => /^OTEL_/.test(line))
+  }
+  await expect
+    .poll(told, { timeout: 10_000 })
+    .toEqual([
+      `OTEL_EXPORTER_OTLP_ENDPOINT=${collector.origin}`,
+      expect.stringContaining(`pilothouse.deployment.id=${id},pilothouse.revision.id=${latest_revision_id}`),
+      expect.stringMatching(/^OTEL_SERVICE_NAME=/),
+    ])
 })
 
 test('the collector’s headers are in no log line', () => {

@@ -54,7 +54,7 @@ beforeAll(async () => {
   const row = { label: MARK, accountLabel: MARK, accountId: MARK, scopes: ['read', MARK], isDefault: true }
   const token = await storedToken(app, { ...owner, provider, row })
   subject = token.subject
-  const none = [...NODES, 'Workspace', 'Organization', 'Login'].map((type) => [type, randomUUID()])
+  const none = [...NODES, 'Workspace', 'Organization', 'Login', 'EndpointDelivery'].map((type) => [type, randomUUID()])
   ids = {
     ...(Object.fromEntries(none) as Ids),
     OAuthProvider: provider.id,

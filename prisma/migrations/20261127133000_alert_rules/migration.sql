@@ -42,6 +42,9 @@ CREATE INDEX "alerts_workspace_id_created_at_idx" ON "alerts"("workspace_id", "c
 -- CreateIndex
 CREATE INDEX "alerts_resolved_at_idx" ON "alerts"("resolved_at");
 
+-- CreateIndex
+CREATE INDEX "alerts_rule_id_idx" ON "alerts"("rule_id");
+
 -- AddForeignKey
 ALTER TABLE "alert_rules" ADD CONSTRAINT "alert_rules_workspace_id_fkey" FOREIGN KEY ("workspace_id") REFERENCES "workspaces"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 

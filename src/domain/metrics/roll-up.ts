@@ -37,15 +37,15 @@ export async function rollUpMetrics(core: ReadCore, signal: AbortSignal): Promis
 async function findDue({ db, clock, settings }: ReadCore): Promise<RollUp[]> {
   const now = clock().getTime()
   const floor = (time: number, unit: number) => new Date(Math.floor(time / unit) * unit)
-  const states = await db.metricRollup.findMany()
+  // not the model's methods: they load Prisma's compiler
+  const states = await db.$queryRaw<{ resolution: number; until: Date; target: Date | null }[]>`
+    SELECT resolution, until, target FROM metric_rollups`
   const stateOf = (resolution: number) => states.find((state) => state.resolution === resolution)
   const [hours, days] = [stateOf(60), stateOf(600)]
   if (!hours || !days) {
-    const data = [
-      { resolution: 60, until: floor(now, HOUR_MS) },
-      { resolution: 600, until: floor(now, DAY_MS) },
-    ]
-    await db.metricRollup.createMany({ data, skipDuplicates: true })
+    await db.$executeRaw`
+      INSERT INTO metric_rollups (resolution, until) VALUES (60, ${floor(now, HOUR_MS)}), (600, ${floor(now, DAY_MS)})
+      ON CONFLICT DO NOTHING`
     return []
   }
   const ago = (ms: number) => new Date(now - ms)
