@@ -1,6 +1,6 @@
 /**
  * The spans of requests: of a write, and of a request in a trace that its caller records. Other reads begin no trace, because a span
- * costs a tenth of a cached read (docs/decisions/0042-opentelemetry.md).
+ * costs a tenth of a cached read (docs/decisions/0043-opentelemetry.md).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
