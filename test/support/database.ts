@@ -48,8 +48,17 @@ export function overTcp(url: string): string {
 
 /** Transaction control. */
 const CONTROL = /^\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|SET TRANSACTION)\b/i
-/** Statements that every server runs in the background at any time (domain/change-feed). */
-const BY_ITSELF = /^\s*WITH (turn|told) AS MATERIALIZED/
+/** Statements that every server runs in the background at any time: change feed, webhooks, alerts, metrics, blocks of logs. */
+const BY_ITSELF = new RegExp(
+  `^\\s*(${[
+    'WITH (turn|told) AS MATERIALIZED',
+    'SELECT EXISTS \\(SELECT 1\\s+FROM webhook_endpoints',
+    'SELECT DISTINCT kind FROM alert_rules',
+    'SELECT resolution, until, target FROM metric_rollups',
+    'SELECT max\\(id\\) AS id FROM log_lines',
+    'SELECT (d\\.id|deployment_id) AS "deploymentId", (t\\.)?type',
+  ].join('|')})`,
+)
 
 /**
  * Returns the SQL statements that reach Postgres through `db` while `work` runs, without transaction control and the
