@@ -181,5 +181,5 @@ test('a disabled or deleted rule resolves its alerts', async () => {
 })
 
 test('a round without rules is one statement', async () => {
-  expect(await countStatements(domain.database, () => evaluateAlerts(domain.core))).toHaveLength(1)
+  expect(await countStatements(domain.database, () => evaluateAlerts(domain.core), 'all')).toHaveLength(1)
 })

@@ -120,7 +120,7 @@ export const FOLDERS: readonly Row[] = [
   // a separate program, bundled into one file: it listens on the addresses of all deployments
   [
     'door',
-    'domain/values/access-copy.ts domain/values/agent-host.ts domain/values/door-figures.ts domain/values/latency-histogram.ts dataplane/process/door dataplane/process/processes platform/async platform/files platform/http platform/log',
+    'domain/values/access-copy.ts domain/values/agent-host.ts domain/values/door-figures.ts domain/values/latency-histogram.ts dataplane/process/door dataplane/process/processes platform/async platform/files platform/http platform/log platform/tracing/tracing.ts',
   ],
   ['dataplane/kubernetes/objects', CLUSTERS],
   ['dataplane/kubernetes/api-server dataplane/kubernetes/render', CLUSTERS],

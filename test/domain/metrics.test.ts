@@ -76,7 +76,7 @@ test('samples of 10 s become samples of a minute once, with several servers, and
   expect(cpu).toEqual(new Array(30).fill(0.2))
   expect(memory).toEqual(Array.from({ length: 30 }, (_, i) => i * 6 + 5))
   for (const value of median!) expect(Math.abs(value / 0.05 - 1)).toBeLessThan(0.05)
-  expect(await countStatements(domain.database, rollUp)).toHaveLength(1)
+  expect(await countStatements(domain.database, rollUp, 'all')).toHaveLength(1)
 })
 
 test('samples of a minute become samples of 10 minutes, and a range of both is added up', async () => {
