@@ -165,7 +165,7 @@ export const FOLDERS: readonly Row[] = [
   ],
   [
     'api/graphql/websocket',
-    `${BASE} domain/concurrency domain/transaction api/auth api/limits api/realtime api/graphql/builder platform/async platform/http/client-address.ts platform/log`,
+    `${BASE} domain/concurrency domain/transaction api/auth api/limits api/realtime api/graphql/builder platform/async platform/http/client-address.ts platform/log platform/tracing`,
   ],
   [
     'api/graphql',
@@ -256,7 +256,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['dataplane/process/** door', 13_580],
   ['dataplane/kubernetes/**', 6_575],
   ['listener builder', 1_500],
-  ['api/graphql/**', 7_425],
+  ['api/graphql/**', 7_440],
   ['api/rest/**', 5_790],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_775],
   ['client cli/**', 5_130],

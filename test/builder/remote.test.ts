@@ -7,6 +7,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { collectorHere } from '../support/collector.ts'
 import { BASE } from '../support/engine/engine.ts'
 import { type ImagePlace, openImagePlace } from '../support/engine/image-place.ts'
 import { gitBody } from '../support/factories.ts'
@@ -21,12 +22,15 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 let fixture: ImagePlace
 let app: TestApp
 let key: string
+let collector: Awaited<ReturnType<typeof collectorHere>>
 const running: Builder[] = []
 const followers: Follower[] = []
 beforeAll(async () => {
-  fixture = await openImagePlace()
+  ;[fixture, collector] = await Promise.all([openImagePlace(), collectorHere()])
   // a server that is not killed keeps its leases, however busy the machine is
-  app = await testApp({ settings: { ...fixture.settings, WORKER: 'on', BUILDER: 'none', LEASE_SECONDS: '60' } })
+  app = await testApp({
+    settings: { ...fixture.settings, ...collector.settings, WORKER: 'on', BUILDER: 'none', LEASE_SECONDS: '60' },
+  })
   key = await newKey(app.app.core, { ...app.tenant, role: 'builder' })
 })
 afterEach(async () => {
@@ -39,7 +43,7 @@ afterEach(async () => {
 })
 afterAll(async () => {
   await app?.close()
-  await fixture?.close()
+  await Promise.all([fixture?.close(), collector?.close()])
 })
 
 /** `name`: the builder's display name. */
@@ -54,6 +58,7 @@ async function builder(name: string, env: Record<string, string> = {}): Promise<
     MAX_BUILDS: '1',
     GIT_DIRECTORY: path.join(fixture.root, 'git'),
     DATA_DIR: dataDir,
+    ...collector.settings,
     ...env,
   })
   running.push(started)
@@ -132,6 +137,10 @@ test('a push is deployed with exactly the image that a builder made, its log hid
   expect(log.join('\n')).not.toContain(canary)
   expect(fixture.engine.imagesOf(made.id)).toEqual([])
   expect(foldersOf(one)).toEqual([])
+  const { trace_id } = await made.status()
+  await expect
+    .poll(() => collector.below(trace_id, 'build'), WITHIN)
+    .toEqual(expect.arrayContaining(['wait for a builder', 'load the source', 'build the image', 'push the image']))
 
   one.child.kill('SIGTERM')
   expect((await one.ended).code).toBe(0)

@@ -108,12 +108,13 @@ export class Deployed {
   }
 }
 
-export async function openClusterPlace(): Promise<ClusterPlace> {
+/** `settings`: of the server. */
+export async function openClusterPlace(settings: Record<string, string> = {}): Promise<ClusterPlace> {
   const cluster = await openTestCluster()
   const namespace = await cluster.createNamespace()
   const forbidden = await cluster.createNamespace()
   const kubeconfig = await cluster.limitedKubeconfig({ namespaces: [namespace] })
-  const app = await testApp({ settings: { RUNTIME: 'none', SWEEP_SECONDS: '1' } })
+  const app = await testApp({ settings: { RUNTIME: 'none', SWEEP_SECONDS: '1', ...settings } })
   const listener = await app.rest('POST', '/v2/listeners', {
     body: {
       compute_type: 'k8s',

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventually } from '../dataplane/support.ts'
+import { collectorHere } from '../support/collector.ts'
 import { type ClusterPlace, type Deployed, openClusterPlace } from './cluster-place.ts'
 
 const image = (tag: string) => `registry.example.com/acme/agent:${tag}`
@@ -12,11 +13,13 @@ const image = (tag: string) => `registry.example.com/acme/agent:${tag}`
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let place: ClusterPlace
+let collector: Awaited<ReturnType<typeof collectorHere>>
 beforeAll(async () => {
-  place = await openClusterPlace()
-  await Promise.all([place.startListener(), place.startListener()])
+  collector = await collectorHere()
+  place = await openClusterPlace(collector.settings)
+  await Promise.all([place.startListener(collector.settings), place.startListener(collector.settings)])
 })
-afterAll(() => place?.close())
+afterAll(() => Promise.all([place?.close(), collector?.close()]))
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes as the API server presents them
 type Any = any
@@ -71,6 +74,9 @@ test.concurrent('an image becomes pods with a database and a cache, and the depl
   expect(await eventually(well)).toBe(true)
   expect(await deployed.health()).toMatchObject({ ready: 1, desired: 1, message: null })
   for (const { output } of place.listeners) expect(output.stdout + output.stderr).not.toContain('canary-of-the-cluster')
+  const { trace_id } = await deployed.revision(first)
+  const phases = ['check the namespace', 'apply', 'wait for the first ready answer', 'switch requests to it']
+  await expect.poll(() => collector.below(trace_id, 'deploy')).toEqual(expect.arrayContaining(phases))
 })
 
 test.concurrent('a bad image fails early with the reason, the pods before it stay untouched, and the next one recovers', async () => {

@@ -1,7 +1,9 @@
 /** Traces of deployments in a collector: a real server with its worker, and OpenTelemetry's own exporter. */
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
+import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { type CollectedSpan, type Collector, sentTo, startCollector } from '../support/collector.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -32,6 +34,8 @@ beforeAll(async () => {
     ...sentTo(collector),
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20hidden',
     OTEL_LOGS_EXPORTER: 'otlp',
+    // of an export with its retries
+    OTEL_EXPORTER_OTLP_TIMEOUT: '500',
   })
 })
 afterAll(async () => {
@@ -46,10 +50,7 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const CALLER = '00f067aa0ba902b7'
 
 /** The names of the spans below a span, in the order of their starts, each with those below it. */
-function tree(parent: string): unknown[] {
-  const below = collector.spans.filter(({ parentSpanId, traceId }) => parentSpanId === parent && traceId === TRACE)
-  return below.sort((a, b) => Number(BigInt(a.startTimeUnixNano) - BigInt(b.startTimeUnixNano))).map(withThoseBelow)
-}
+const tree = (parent: string): unknown[] => collector.childrenOf(TRACE, parent).map(withThoseBelow)
 const withThoseBelow = ({ name, spanId }: CollectedSpan) => {
   const below = tree(spanId)
   return below.length === 0 ? name : [name, ...below]
@@ -116,4 +117,59 @@ test('the collector’s headers are in no log line', () => {
 
 test('reads begin no trace', () => {
   expect(collector.spans.filter(({ traceId }) => traceId !== TRACE)).toEqual([])
+})
+
+const CREATE_REVISION = `mutation ($input: CreateRevisionInput!) { createRevision(input: $input) {
+  ... on CreateRevisionSuccess { revision { traceId } } } }`
+
+test('each way to start a rollout continues the caller’s trace', async () => {
+  const rest = restOf(() => server.url, KEY)
+  const [{ id, latest_revision_id }] = (await rest('GET', '/v2/deployments')).resources
+  const traceOf = (n: number) => TRACE.slice(0, -1) + n
+  const traceparentOf = (n: number) => `00-${traceOf(n)}-${CALLER}-01`
+  const send = async (n: number, method: string, target: string, body?: object) => {
+    const trace = { traceparent: traceparentOf(n), tracestate: 'vendor=its' }
+    const headers = { 'x-api-key': KEY, 'content-type': 'application/json', ...trace }
+    return (await fetch(server.url + target, { method, headers, body: body && JSON.stringify(body) })).json()
+  }
+  const mutation = { query: CREATE_REVISION, variables: { input: { deploymentId: id } } }
+  await send(1, 'PATCH', `/v2/deployments/${id}`, { secrets: [] })
+  await send(2, 'POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/redeploy`)
+  await send(3, 'POST', '/graphql', mutation)
+  const url = `${server.url.replace('http', 'ws')}/graphql`
+  const client = createClient({ url, webSocketImpl: WebSocket, connectionParams: { 'X-Api-Key': KEY } })
+  await client.iterate({ ...mutation, extensions: { traceparent: traceparentOf(4) } }).next()
+  await client.dispose()
+
+  const { resources } = await rest('GET', `/v2/deployments/${id}/revisions`)
+  const ids = resources.map(({ trace_id }: { trace_id: string }) => trace_id)
+  expect(ids.sort()).toEqual([1, 2, 3, 4].map(traceOf))
+  const requests = () =>
+    collector.spans
+      .filter(({ traceId, parentSpanId }) => traceId !== TRACE && parentSpanId === CALLER)
+      .map(({ traceId, name, traceState }) => [
+        traceId,
+        name,
+        traceState,
+        collector.below(traceId, name).includes('transaction'),
+      ])
+  await expect.poll(requests).toEqual([
+    [traceOf(1), 'PATCH /v2/deployments/:deployment_id', 'vendor=its', true],
+    [traceOf(2), 'POST /v2/deployments/:deployment_id/revisions/:revision_id/redeploy', 'vendor=its', true],
+    [traceOf(3), 'POST /graphql', 'vendor=its', true],
+    [traceOf(4), 'WebSocket /graphql', undefined, true],
+  ])
+})
+
+test('a collector that is away is in the log once, and no request fails', async () => {
+  await collector.close()
+  const rest = restOf(() => server.url, KEY)
+  const [{ id }] = (await rest('GET', '/v2/deployments')).resources
+  const update = () => rest('PATCH', `/v2/deployments/${id}`, { secrets: [] })
+  const lines = () => server.output.stdout.split('\n').filter((line) => line.includes('could not be sent'))
+  await update()
+  await expect.poll(lines, { timeout: 5000 }).toHaveLength(1)
+  for (let n = 0; n < 10; n++) await update()
+  await rest('DELETE', `/v2/deployments/${id}`)
+  expect(lines()).toEqual([expect.stringContaining(`ECONNREFUSED ${new URL(collector.origin).host}`)])
 })

@@ -6,6 +6,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
+import { type Collector, sentTo, startCollector } from '../support/collector.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { Follower } from '../support/follower.ts'
@@ -18,6 +19,7 @@ let database: TestDatabase
 let db: Database
 const dataDir = newDataDir()
 let repository: AgentRepository
+let collector: Collector
 const servers: (RunningServer | null)[] = [null, null]
 
 const start = async (index: number) => {
@@ -33,12 +35,13 @@ const start = async (index: number) => {
     SWEEP_SECONDS: '1',
     APPS_PORT: '0',
     LOG_LEVEL: 'warn',
+    ...sentTo(collector),
   })
 }
 const alive = () => servers.filter((server) => server !== null).map((server) => server.url)
 
 beforeAll(async () => {
-  database = await testDatabase()
+  ;[database, collector] = await Promise.all([testDatabase(), startCollector()])
   db = connectDatabase({ url: database.url, poolSize: 2 })
   // an unprivileged account must be able to pass through it
   await mkdir(dataDir, { mode: 0o711 })
@@ -52,13 +55,15 @@ afterAll(async () => {
   await Promise.all(servers.map((server) => server?.ended))
   await repository?.remove()
   await db?.close()
-  await database?.drop()
+  await Promise.all([database?.drop(), collector?.close()])
   await rm(dataDir, { recursive: true, force: true })
 })
 
 const rest = restOf(() => alive()[0]!, KEY)
 
-async function create(name: string) {
+type Created = { id: string; latest_revision_id: string }
+
+async function create(name: string): Promise<Created> {
   const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')
   return rest('POST', '/v2/deployments', {
     name,
@@ -99,6 +104,15 @@ async function answers(deploymentId: string): Promise<void> {
   await expect.poll(answer, { timeout: 40_000 }).toBe('Hello\n')
 }
 
+/** The other server goes on with the trace that the killed one has begun. `again`: the step that was interrupted. */
+async function checkTrace({ id, latest_revision_id }: Created, again: string, phase: string) {
+  const { trace_id } = await rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}`)
+  await expect.poll(() => collector.below(trace_id, 'rollout')).toEqual(expect.arrayContaining([again, 'deploy']))
+  const step = collector.spans.find((span) => span.traceId === trace_id && span.name === again)
+  expect(step!.attributes).toMatchObject({ 'pilothouse.step.tries': 2 })
+  expect(collector.below(trace_id, again)).toContain(phase)
+}
+
 /** `builds`: how often its build was started. */
 async function checkLog(deploymentId: string, follower: Follower, builds: number) {
   const workspace = await db.requests.db.workspace.findFirstOrThrow()
@@ -126,9 +140,12 @@ async function checkLog(deploymentId: string, follower: Follower, builds: number
   expect(steps).toHaveLength(3)
 }
 
-test.each(['BUILDING', 'DEPLOYING'])(
-  'the holder is killed while a revision is %s: it still gets DEPLOYED, once, and serves',
-  async (status) => {
+test.each([
+  ['BUILDING', 'build', 'install'],
+  ['DEPLOYING', 'deploy', 'start the agent'],
+])(
+  'the holder is killed while a revision is %s: it still gets DEPLOYED, once, serves, and has one trace',
+  async (status, step, phase) => {
     const deployment = await create(`killed-${status}`)
     const follower = new Follower(alive, KEY, deployment.id)
     try {
@@ -137,6 +154,7 @@ test.each(['BUILDING', 'DEPLOYING'])(
       await follower.until((event) => event.to === 'DEPLOYED')
       await answers(deployment.id)
       await checkLog(deployment.id, follower, status === 'BUILDING' ? 2 : 1)
+      await checkTrace(deployment, step, phase)
       await start(killed)
       await answers(deployment.id)
     } finally {

@@ -8,6 +8,7 @@ export interface CollectedSpan {
   traceId: string
   spanId: string
   parentSpanId?: string
+  traceState?: string
   startTimeUnixNano: string
   endTimeUnixNano: string
   status: { code?: number; message?: string }
@@ -47,10 +48,28 @@ export async function startCollector() {
         for (const line of logRecords) lines.push({ ...line, attributes: members(line.attributes) })
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
   })
-  return { ...http, spans, lines, headers }
+  /** In the order of their starts. */
+  const childrenOf = (traceId: string, spanId: string | undefined) =>
+    spans
+      .filter((one) => one.traceId === traceId && one.parentSpanId === spanId)
+      .sort((a, b) => Number(BigInt(a.startTimeUnixNano) - BigInt(b.startTimeUnixNano)))
+  /** Names of the spans below the span with this name. */
+  function below(traceId: string, name: string): string[] {
+    const parent = spans.find((one) => one.traceId === traceId && one.name === name)
+    return parent ? childrenOf(traceId, parent.spanId).map((one) => one.name) : []
+  }
+  return { ...http, spans, lines, headers, childrenOf, below }
 }
 
 export type Collector = Awaited<ReturnType<typeof startCollector>>
+
+/** A collector for a server in this process: its SDK reads variables of the process. Call it before the server starts. */
+export async function collectorHere() {
+  const collector = await startCollector()
+  const settings = sentTo(collector)
+  Object.assign(process.env, settings)
+  return { ...collector, settings }
+}
 
 /** The variables of a program that sends to it. */
 export const sentTo = ({ origin }: { origin: string }) => ({

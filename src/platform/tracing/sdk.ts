@@ -15,7 +15,7 @@ import {
   type Tracing,
 } from './tracing.ts'
 
-const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api
+const { createTraceState, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api
 const { defaultResource, envDetector, resourceFromAttributes } = resources
 /** A server must end within 10 s, and has spent most of them when it stops this. */
 const STOP_TIMEOUT_MS = 1000
@@ -73,7 +73,8 @@ export function startSdk(settings: TelemetrySettings): Tracing {
   }
 
   return {
-    start: (name, parent, options = {}) => wrap(begin(name, parent === null ? null : contextOf(parent), options)),
+    start: (name, parent, options = {}) =>
+      wrap(begin(name, parent === null ? null : contextOf(parent, options.tracestate), options)),
     record({ parent, key, name, startedAt, endedAt, attributes, failure }: EndedSpan) {
       if (!isSampled(parent)) return
       givenId = key === undefined ? null : spanIdOf(key)
@@ -104,7 +105,8 @@ function fail(span: OtelSpan, failure: string | undefined): void {
   if (failure !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: failure })
 }
 
-function contextOf(traceparent: string): SpanContext {
+function contextOf(traceparent: string, tracestate?: unknown): SpanContext {
   const [, traceId, spanId, flags] = traceparent.split('-') as [string, string, string, string]
-  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
+  const state = typeof tracestate === 'string' && { traceState: createTraceState(tracestate) }
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true, ...state }
 }

@@ -9,6 +9,8 @@ type Attributes = Record<string, string | number | boolean>
 export interface SpanOptions {
   /** default: internal */
   kind?: 'server' | 'client' | 'internal'
+  /** the `tracestate` header that came with the parent */
+  tracestate?: unknown
   /** default: now */
   startedAt?: Date
   attributes?: Attributes
@@ -37,11 +39,26 @@ export interface EndedSpan {
   failure?: string | undefined
 }
 
-/** What a request's trace is to verbs: its span begins when it is first read. */
-export interface RequestTrace {
-  readonly span: Span
+/** The trace of one request. Its span begins when it is first read, and immediately if the caller records the trace. */
+export class RequestTrace {
   /** the request is part of a trace that its caller records */
   readonly isCallers: boolean
+  readonly #parent: string | null
+  readonly #begin: (parent: string | null) => Span
+  #span: Span | null = null
+
+  /** `traceparent`: as the caller sent it. `begin`: begins the span below `parent`, or a trace. */
+  constructor(traceparent: unknown, begin: (parent: string | null) => Span) {
+    this.#parent = validTraceparent(traceparent)
+    this.#begin = begin
+    this.isCallers = this.#parent !== null && isSampled(this.#parent)
+    if (this.isCallers) this.#span = begin(this.#parent)
+  }
+
+  get span(): Span {
+    this.#span ??= this.#begin(this.#parent)
+    return this.#span
+  }
 }
 
 export interface Tracing {

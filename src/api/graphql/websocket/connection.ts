@@ -21,7 +21,7 @@ import {
 import type { Peer } from './peer.ts'
 
 export interface ConnectionOptions {
-  core: Pick<Core, 'log' | 'credentials'>
+  core: Pick<Core, 'log' | 'credentials' | 'tracing'>
   authenticate: Authenticate
   yoga: GraphQLExecutor
   socket: WebSocket
@@ -95,7 +95,7 @@ export function openConnection(options: ConnectionOptions): void {
         operations.delete(operation)
         if (stopping.aborted && operations.size === 0) closeSoon(...GOING_AWAY)
       }
-      const operation: Operation = startOperation({ id, payload, credentials, address, peer, yoga, log, onEnd })
+      const operation: Operation = startOperation({ id, payload, credentials, address, peer, yoga, core, onEnd })
       operations.add(operation)
       return { schema: undefined as never, document: ANY_SUBSCRIPTION, contextValue: operation }
     },

@@ -5,8 +5,9 @@
 import { randomUUID } from 'node:crypto'
 import type { FormattedExecutionResult, GraphQLFormattedError } from 'graphql'
 import type { SubscribePayload } from 'graphql-ws'
+import type { Core } from '../../../domain/transaction/context.ts'
 import { AbortScope } from '../../../platform/async/time-limit.ts'
-import type { Log } from '../../../platform/log/log.ts'
+import { RequestTrace, type Tracing } from '../../../platform/tracing/tracing.ts'
 import type { RequestScope } from '../../limits/request-scope.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Stream } from '../../realtime/stream.ts'
@@ -35,7 +36,7 @@ export interface OperationOptions {
   address: string
   peer: Peer
   yoga: GraphQLExecutor
-  log: Log
+  core: Pick<Core, 'log' | 'tracing'>
   /** called once at the end, never before `startOperation` returns */
   onEnd: () => void
 }
@@ -60,7 +61,8 @@ const REQUEST_URL = 'http://websocket/graphql'
 const ACCEPT = 'application/graphql-response+json, text/event-stream'
 const DONE = { done: true, value: undefined } as const
 
-export function startOperation({ id, payload, credentials, peer, yoga, log, ...options }: OperationOptions): Operation {
+export function startOperation({ id, payload, peer, yoga, ...options }: OperationOptions): Operation {
+  const { log, tracing } = options.core
   const messageStart = `{"id":${JSON.stringify(id)},"type":"next","payload":`
   const requestId = randomUUID()
   const scope = new AbortScope(undefined)
@@ -72,9 +74,10 @@ export function startOperation({ id, payload, credentials, peer, yoga, log, ...o
     const { query, variables, operationName, extensions } = payload
     const body = JSON.stringify({ query, variables, operationName, extensions })
     const requestScope = createMessageScope({ address: options.address, bytes: body.length, gone: scope.signal })
+    if (tracing) requestScope.trace = traceOf(tracing, extensions?.traceparent, requestId, requestScope)
     try {
       let stream = null as Promise<void> | null
-      const headers = { ...credentials, 'content-type': 'application/json', accept: ACCEPT }
+      const headers = { ...options.credentials, 'content-type': 'application/json', accept: ACCEPT }
       const request = { method: 'POST', headers, body, signal: scope.signal }
       const context: OperationContext = {
         requestId,
@@ -146,6 +149,16 @@ export function startOperation({ id, payload, credentials, peer, yoga, log, ...o
       return this
     },
   }
+}
+
+/** The span ends with the operation, or when a subscription's stream begins. */
+function traceOf(tracing: Tracing, traceparent: unknown, requestId: string, requestScope: RequestScope): RequestTrace {
+  return new RequestTrace(traceparent, (parent) => {
+    const attributes = { 'pilothouse.request.id': requestId }
+    const span = tracing.start('WebSocket /graphql', parent, { kind: 'server', attributes })
+    requestScope.onEnd(() => span.end())
+    return span
+  })
 }
 
 const NO_ERRORS: FormattedExecutionResult = {}
