@@ -3,9 +3,11 @@ import { createRemoteJWKSet } from 'jose'
 import type { DoorNewsSource } from '../api/server/door-stream.ts'
 import type { AccessSource } from '../dataplane/process/door/access-push.ts'
 import type { Bounds } from '../dataplane/process/door/messages.ts'
-import { type DoorCluster, readAccessCopy, saveCallerKey } from '../domain/keys/access-copy.ts'
+import { readAccessCopy, saveCallerKey } from '../domain/keys/access-copy.ts'
 import { linkKey } from '../domain/keys/signing-keys.ts'
+import { recordDoorMetrics } from '../domain/metrics/record.ts'
 import type { ReadCore } from '../domain/transaction/context.ts'
+import type { DoorCluster } from '../domain/values/access-copy.ts'
 import { agentHostsOf } from '../domain/values/agent-host.ts'
 import type { Config } from '../platform/config/config.ts'
 
@@ -61,8 +63,13 @@ export function createDoorAccess(core: ReadCore, config: Config, cluster: DoorCl
 /** What this server tells the doors of its cluster. */
 export function createClusterDoorNews(core: ReadCore, config: Config): DoorNewsSource {
   const namespace = config.RUNTIME === 'kubernetes' ? (config.K8S_NAMESPACE ?? null) : null
-  const access = createDoorAccess(core, config, { listeners: config.DOOR_LISTENERS, namespace })
-  return { ...access, settings: () => ({ settings: access.settings(), bounds: boundsOf(config) }) }
+  const cluster = { listeners: config.DOOR_LISTENERS, namespace }
+  const access = createDoorAccess(core, config, cluster)
+  return {
+    ...access,
+    settings: () => ({ settings: access.settings(), bounds: boundsOf(config) }),
+    saveMetrics: (body) => recordDoorMetrics(core, cluster, body),
+  }
 }
 
 /** Limits of one deployment's requests. */

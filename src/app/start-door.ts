@@ -11,6 +11,7 @@ import { createRecurringFailure } from '../platform/async/recurring-failure.ts'
 import type { DoorSettings } from '../platform/config/door-settings.ts'
 import type { Log } from '../platform/log/log.ts'
 import { checkAccessLog } from './access-log.ts'
+import { sendDoorMetrics } from './door-metrics.ts'
 
 /** interval in which problems of the access log are told */
 const REPORT_INTERVAL_MS = 2000
@@ -46,6 +47,8 @@ export async function startDoor(
     serviceOf,
     log,
   })
+  const closing = new AbortController()
+  const sending = sendDoorMetrics(settings, door, log, closing.signal)
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const health = await startHealthServer({
@@ -61,6 +64,8 @@ export async function startDoor(
     healthPort: health.port,
     async close() {
       await door.close()
+      closing.abort()
+      await sending
       await health.close()
       accessLog.close()
     },

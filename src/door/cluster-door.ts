@@ -2,7 +2,7 @@
 import type { Bounds, ClusterNews, Place, Upstream } from '../dataplane/process/door/messages.ts'
 import type { AccessCopy, GuardedDeployment, GuardSettings } from '../domain/values/access-copy.ts'
 import { agentHostsOf } from '../domain/values/agent-host.ts'
-import type { AgentFigures, DoorFigures } from '../domain/values/door-figures.ts'
+import { type AgentFigures, type DoorFigures, UNKNOWN_REVISION } from '../domain/values/door-figures.ts'
 import type { AccessLog } from './access-log.ts'
 import { AccessStore } from './access-store.ts'
 import { CallerTokens, keyOfToken } from './caller-tokens.ts'
@@ -222,6 +222,7 @@ class ServiceTenant implements Tenant {
   get proxy(): AppProxy {
     if (this.#proxy) return this.#proxy
     this.#proxy = new AppProxy()
+    this.#proxy.figures.setRevision(UNKNOWN_REVISION)
     this.#proxy.setUpstream(this.#upstream)
     this.#proxy.bounds.set(this.#bounds())
     return this.#proxy

@@ -219,7 +219,7 @@ const shortened = ({ progress, health, ...item }: HeartbeatItem): HeartbeatItem 
 })
 
 /** Splits items in order into batches for one request each. An oversized item is alone in its batch. */
-function batches<T>(items: readonly T[], max = MAX_ITEMS): T[][] {
+export function batches<T>(items: readonly T[], max = MAX_ITEMS): T[][] {
   const all: T[][] = []
   let room = 0
   for (const item of items) {

@@ -33,6 +33,8 @@ let elsewhere = ''
 const doors: Door[] = []
 const agents = http.createServer()
 const folders: { remove(): Promise<void> }[] = []
+/** a deployment that got 10 requests at each door */
+let busy: string
 let endStreams = () => {}
 const finish = new Promise<void>((resolve) => {
   endStreams = resolve
@@ -95,6 +97,27 @@ async function newDoor(settings: Record<string, string> = {}): Promise<Door> {
 const create = (name: string, access = 'workspace', source_config: object = {}) =>
   rest('POST', '/v2/deployments', { ...IMAGE, name, access, source_config, secrets: [] })
 
+async function sql(text: string, values: unknown[]): Promise<void> {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query(text, values)
+  await client.end()
+}
+
+/** The sums of the series of a deployment in the last hour. */
+async function sumsOf(id: string): Promise<Record<string, number>> {
+  const { series } = await rest('GET', `/v2/deployments/${id}/metrics?names=requests,errors,bytes_sent,latency_p95`)
+  const sum = (points: [number, number][]) => points.reduce((all, [, value]) => all + value, 0)
+  return Object.fromEntries(series.map(({ name, points }: { name: string; points: [] }) => [name, sum(points)]))
+}
+
+const post = (path: string, token: string, body: unknown) =>
+  fetch(`${server.url}/internal/door${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+
 interface Answer {
   status: number
   body: { address?: string; headers?: Record<string, string> }
@@ -134,6 +157,8 @@ afterAll(async () => {
 })
 
 test('every door leads to the deployments of the cluster, and lets in only callers with a right to them', async () => {
+  busy = (await create('Busy', 'public')).id
+  await sql('UPDATE deployments SET active_revision_id = latest_revision_id WHERE id = $1', [busy])
   const red = await create('Red')
   const blue = await create('Blue', 'public')
   for (const door of doors) {
@@ -143,6 +168,7 @@ test('every door leads to the deployments of the cluster, and lets in only calle
     expect(await statusOf(door, 'unknown')).toBe(401)
     await expect.poll(() => statusOf(door, 'blue'), { timeout: 10_000 }).toBe(200)
     expect((await call(door, 'blue')).body.address).toBe(serviceAddress(blue.id))
+    for (let i = 0; i < 10; i++) await call(door, 'busy')
     const { body } = await call(door, 'red', { authorization: `Bearer ${KEY}`, 'x-pilothouse-caller': 'forged' })
     expect(body.address).toBe(serviceAddress(red.id))
     expect(JSON.stringify(body)).not.toContain(KEY)
@@ -165,10 +191,7 @@ test('the host of a custom_url leads to its deployment, for callers with a right
 
 test('a deployment from before the door is served under the name that a command gives it', async () => {
   const old = await create('From before', 'public')
-  const client = new pg.Client(database.url)
-  await client.connect()
-  await client.query('UPDATE deployments SET address_name = NULL WHERE id = $1', [old.id])
-  await client.end()
+  await sql('UPDATE deployments SET address_name = NULL WHERE id = $1', [old.id])
   await expect.poll(() => statusOf(doors[0]!, 'from-before'), { timeout: 10_000 }).toBe(401)
   const { code, stdout, stderr } = await cli(['server', 'addresses', 'name', '--all', '--json'], settings())
   expect(code, stderr).toBe(0)
@@ -200,6 +223,13 @@ test('a revoked key is refused by every door within 5 seconds', async () => {
   await expect
     .poll(() => Promise.all(doors.map((door) => statusOf(door, 'red', key))), { timeout: 5000, interval: 100 })
     .toEqual([401, 401])
+})
+
+test('doors send what they counted to the server, which adds it up', { timeout: 60_000 }, async () => {
+  await expect.poll(() => sumsOf(busy), { timeout: 40_000 }).toMatchObject({ requests: 20, errors: 0 })
+  const { bytes_sent: sent, latency_p95: latency } = await sumsOf(busy)
+  expect(sent).toBeGreaterThan(20 * 100)
+  expect(latency).toBeGreaterThan(0)
 })
 
 test('doors serve without a server, also after a restart, and follow the next server', async () => {
@@ -258,12 +288,26 @@ test('a door that ends completes its requests, and accepts no more', async () =>
 })
 
 test('the stream of news needs the token of the doors', async () => {
-  const open = (token: string) =>
-    fetch(`${server.url}/internal/door`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ known: null }),
-    })
-  for (const token of ['', KEY, `${TOKEN}x`]) expect((await open(token)).status).toBe(401)
-  expect((await open(TOKEN)).status).toBe(400)
+  const open = async (token: string) => (await post('', token, { known: null })).status
+  for (const token of ['', KEY, `${TOKEN}x`]) expect(await open(token)).toBe(401)
+  expect(await open(TOKEN)).toBe(400)
+})
+
+test('a door reports samples with its token, only of deployments that it may serve', async () => {
+  const { id: listener_id } = await rest('POST', '/v2/listeners', {
+    ...{ compute_type: 'k8s', compute_id: 'eu', compute_config: { k8s_namespaces: ['agents'] } },
+  })
+  const own = await create('Own', 'workspace', { listener_id: elsewhere })
+  const others = await create('Others', 'public', { listener_id })
+  await sql('UPDATE deployments SET active_revision_id = latest_revision_id WHERE id = ANY ($1)', [[own.id, others.id]])
+  const start = new Date(Math.floor(Date.now() / 10_000 - 3) * 10_000).toISOString()
+  const samples = [own, others].map(({ id }) => ({ deployment_id: id, start, measures: { requests_2xx: 5 } }))
+  const report = async (process_number: unknown, token = TOKEN) =>
+    (await post('/metrics', token, { process_number, samples })).status
+  expect(await report(1, KEY)).toBe(401)
+  expect(await report('one')).toBe(422)
+  // the second door's samples of the same moment count, and a repetition does not
+  expect(await Promise.all([1, 2, 2].map((each) => report(each)))).toEqual([204, 204, 204])
+  expect(await sumsOf(own.id)).toEqual({ requests: 10 })
+  expect(await sumsOf(others.id)).toEqual({})
 })

@@ -4,7 +4,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import { z } from 'zod'
 import { DomainError } from '../../domain/errors/errors.ts'
 
@@ -22,6 +22,8 @@ export interface DoorNewsSource {
   settings(): object
   /** Stores the public key of the tokens that agents get. */
   saveCallerKey(key: { kid: string }): Promise<void>
+  /** Stores samples of deployments. Throws ValidationError. */
+  saveMetrics(body: unknown): Promise<void>
 }
 
 export interface DoorStreams {
@@ -36,7 +38,7 @@ const opening = z.object({
   caller_key: z.looseObject({ kid: z.string().max(100), kty: z.string(), crv: z.string(), x: z.string() }),
 })
 
-/** Adds `POST /internal/door`, which needs the token of the doors. */
+/** Adds `POST /internal/door` and `/internal/door/metrics`, which need the token of the doors. */
 export function mountDoorStreams(fastify: FastifyInstance, token: string, source: DoorNewsSource): DoorStreams {
   /** with the hash of the copy that the door has */
   const doors = new Map<ServerResponse, string | null>()
@@ -64,27 +66,34 @@ export function mountDoorStreams(fastify: FastifyInstance, token: string, source
     door.write(`data: ${JSON.stringify(news)}\n\n`)
   }
 
-  fastify.post(
-    '/internal/door',
-    { schema: { hide: true }, config: { keyless: 'unlessSuccessful' } },
-    async (request: FastifyRequest, reply: FastifyReply) => {
-      const [, given = ''] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
-      if (!timingSafeEqual(digest(given), expected)) {
-        reply.header('www-authenticate', 'Bearer realm="pilothouse"')
-        throw new DomainError('UNAUTHENTICATED', 'Send DOOR_TOKEN as a bearer token.')
-      }
-      const parsed = opening.safeParse(request.body)
-      if (!parsed.success) throw new DomainError('MALFORMED_REQUEST', 'The body is not what a door sends.')
-      await source.saveCallerKey(parsed.data.caller_key)
-      await refresh()
-      if (isClosed) throw new DomainError('UNAVAILABLE', 'This server is stopping.', { retryAfterSeconds: 1 })
-      const door = reply.hijack().raw
-      door.writeHead(200, HEADERS)
-      doors.set(door, parsed.data.known)
-      door.once('close', () => doors.delete(door))
-      send(door)
-    },
-  )
+  async function requireToken(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const [, given = ''] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
+    if (timingSafeEqual(digest(given), expected)) return
+    reply.header('www-authenticate', 'Bearer realm="pilothouse"')
+    throw new DomainError('UNAUTHENTICATED', 'Send DOOR_TOKEN as a bearer token.')
+  }
+
+  const options: RouteShorthandOptions = {
+    schema: { hide: true },
+    config: { keyless: 'unlessSuccessful' },
+    preHandler: requireToken,
+  }
+  fastify.post('/internal/door/metrics', options, async ({ body }, reply) => {
+    await source.saveMetrics(body)
+    return reply.code(204).send()
+  })
+  fastify.post('/internal/door', options, async (request, reply) => {
+    const parsed = opening.safeParse(request.body)
+    if (!parsed.success) throw new DomainError('MALFORMED_REQUEST', 'The body is not what a door sends.')
+    await source.saveCallerKey(parsed.data.caller_key)
+    await refresh()
+    if (isClosed) throw new DomainError('UNAVAILABLE', 'This server is stopping.', { retryAfterSeconds: 1 })
+    const door = reply.hijack().raw
+    door.writeHead(200, HEADERS)
+    doors.set(door, parsed.data.known)
+    door.once('close', () => doors.delete(door))
+    send(door)
+  })
   return {
     async tell() {
       if (doors.size === 0) return

@@ -1,11 +1,11 @@
 /** Measures all held deployments every SAMPLE_SECONDS and sends the samples of several in one call. */
 import { randomInt } from 'node:crypto'
-import type { Logger } from 'pino'
 import type { ControlPlane } from '../../domain/protocol/protocol.ts'
 import { type MetricSample, SAMPLE_SECONDS } from '../../domain/values/metrics.ts'
 import { createRecurringFailure } from '../../platform/async/recurring-failure.ts'
 import { sleep } from '../../platform/async/retry.ts'
 import { withHardTimeout } from '../../platform/async/time-limit.ts'
+import type { Log } from '../../platform/log/log.ts'
 import type { Measured, Runtime } from '../runtimes/runtime.ts'
 
 const SAMPLE_MS = SAMPLE_SECONDS * 1000
@@ -15,9 +15,9 @@ const SAMPLES_TOGETHER = { busy: 2, quiet: 6 }
 const SEND_MS = 20_000
 
 export interface MetricsLoopOptions {
-  controlPlane: ControlPlane
-  runtime: Runtime
-  log: Logger
+  controlPlane: Pick<ControlPlane, 'metrics'>
+  runtime: Pick<Runtime, 'measure'>
+  log: Log
   /** the control plane's */
   clock?: () => Date
 }

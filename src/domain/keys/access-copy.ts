@@ -1,6 +1,6 @@
 /** Reads what doors need to know of deployments and callers, and stores the public keys of doors. */
 import type { ReadCore, Statement } from '../transaction/context.ts'
-import type { AccessCopy } from '../values/access-copy.ts'
+import type { AccessCopy, DoorCluster } from '../values/access-copy.ts'
 
 /**
  * The copy, unless $1 is its hash. The order makes equal data equal text. 1,000 deployments and 1,000 keys take 10 ms.
@@ -40,13 +40,6 @@ const READ: Statement = {
 const SAVE_KEY: Statement = {
   name: 'save_caller_key',
   text: `INSERT INTO signing_keys (id, purpose, public_jwk) VALUES ($1, 'caller', $2) ON CONFLICT DO NOTHING`,
-}
-
-/** The cluster that a door serves. */
-export interface DoorCluster {
-  listeners: readonly string[]
-  /** of deployments without a listener; null: they do not run in the cluster */
-  namespace: string | null
 }
 
 /**

@@ -9,7 +9,7 @@ export type Resolution = keyof typeof ROW_SECONDS
 
 export interface Chunk {
   deploymentId: string
-  revisionId: string
+  revisionId: string | undefined
   start: Date
   samples: MetricSample[]
 }
@@ -44,7 +44,7 @@ export function chunkRowsSql(chunks: readonly Chunk[]): Prisma.Sql {
   const part = (at: 0 | 1) =>
     latencies.map((pairs) => (pairs.length > 0 ? arrayText(pairs.map((pair) => pair[at]!)) : null))
   return Prisma.sql`
-    unnest(${chunks.map(({ deploymentId }) => deploymentId)}::uuid[], ${chunks.map(({ revisionId }) => revisionId)}::uuid[],
+    unnest(${chunks.map(({ deploymentId }) => deploymentId)}::uuid[], ${chunks.map(({ revisionId = null }) => revisionId)}::uuid[],
            ${chunks.map(({ start }) => start.toISOString())}::text[]::timestamptz[], ${measures}::text[], ${part(0)}::text[],
            ${part(1)}::text[]) AS c(deployment_id, revision_id, start, measures, buckets, counts)`
 }

@@ -254,7 +254,7 @@ const measures = z.object(
 const metricSample = wireObject(
   {
     deploymentId: uuid,
-    revisionId: uuid,
+    revisionId: maybe(uuid).describe('Absent: the revision that serves when the server stores the sample.'),
     start: time.describe(`The begin of the ${SAMPLE_SECONDS} s that were measured: a multiple of ${SAMPLE_SECONDS} s.`),
     measures: measures.describe('Counts of this time, and the values at its end. Absent: not known.'),
     latencies: z

@@ -12,6 +12,13 @@ export interface AccessCopy {
   linkKeys: readonly { id: string; jwk: JsonWebKey }[]
 }
 
+/** The deployments that the doors of a server's clusters serve. */
+export interface DoorCluster {
+  listeners: readonly string[]
+  /** of deployments without a listener; null: they do not run in a cluster */
+  namespace: string | null
+}
+
 export interface GuardedDeployment {
   id: string
   /** in its address; null: it has a port */

@@ -37,6 +37,9 @@ export interface AgentUsage {
   memoryLimit: number | null
 }
 
+/** The key in `revisions` that a door of a cluster uses: it does not know revisions. */
+export const UNKNOWN_REVISION = ''
+
 /** The requests of a revision of a deployment. */
 export interface RevisionFigures {
   /** by first digit of the status; 0: the client left before the answer */

@@ -31,7 +31,8 @@ export const SAMPLE_SECONDS = 10
 /** What a revision of a deployment did in the SAMPLE_SECONDS after `start`. */
 export interface MetricSample {
   deploymentId: string
-  revisionId: string
+  /** absent: the door of a cluster does not know it, so the server adds the revision that serves */
+  revisionId?: string | undefined
   /** a multiple of SAMPLE_SECONDS */
   start: Date
   /** absent: not known */
