@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { loadYaml } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
+import { agentFiguresText } from '../../src/api/server/agent-figures.ts'
 import { claim } from '../../src/domain/claims/claim.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { createRevision } from '../../src/domain/deployments/update.ts'
@@ -157,7 +158,8 @@ test('the alert rules and the dashboard use existing metrics', async () => {
     ...alerts.groups.flatMap(({ rules }) => rules.map(({ expr }) => expr)),
     ...dashboard.panels.flatMap(({ targets }: { targets: { expr: string }[] }) => targets.map(({ expr }) => expr)),
   ].flatMap((expr) => expr.match(/\b(pilothouse|http|process|nodejs)_\w+/g) ?? [])
-  const text = await (await fetch(`${app.url}/metrics`)).text()
+  const ofAgents = agentFiguresText({ agents: {}, droppedLogLines: 0 })
+  const text = (await (await fetch(`${app.url}/metrics`)).text()) + ofAgents
   const there = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name))
   const missing = asked.map((name) => name.replace(/_(bucket|count|sum)$/, '')).filter((name) => !there.has(name))
   expect(missing).toEqual([])

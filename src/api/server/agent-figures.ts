@@ -74,6 +74,12 @@ const USAGE: readonly Metric[] = [
     seriesOf: ({ usage }) => (usage?.memoryLimit ? [['', '', usage.memoryLimit]] : []),
   },
   {
+    type: 'counter',
+    name: 'restarts_total',
+    help: 'Restarts of agents that ended or exceeded a limit, since the start of the server',
+    seriesOf: ({ usage }) => (usage?.restarts === undefined ? [] : [['', '', usage.restarts]]),
+  },
+  {
     type: 'gauge',
     name: 'replicas',
     help: 'Replicas that are ready',

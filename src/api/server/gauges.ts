@@ -54,6 +54,12 @@ export function registerGauges(register: Registry, { database, overload, slots, 
   )
   queueGauge('leases_held', 'Deployments of the installation that have a lease holder', ({ leases }) => leases)
 
+  const deliveries = 'Deliveries to webhook endpoints that wait, and dead letters, of the installation'
+  gauge('webhook_deliveries', deliveries, ['state'], async (it) => {
+    it.reset()
+    for (const [state, count] of Object.entries((await queue())?.deliveries ?? {})) it.set({ state }, count)
+  })
+
   const open = 'Revisions of the installation in progress, by the reason why they wait (`none`: they do not wait)'
   gauge('revisions_open', open, ['status', 'reason'], async (it) => {
     it.reset()

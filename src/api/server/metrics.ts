@@ -96,6 +96,12 @@ function createMetricsObserver(register: Registry): Observer {
     help: 'Duration of one run of the sweep, which enforces deadlines',
     registers,
   })
+  const tries = new Counter({
+    name: 'pilothouse_webhook_tries_total',
+    help: 'Requests of this server to webhook endpoints, by result (`refused`: a status that is not 2xx)',
+    labelNames: ['result'],
+    registers,
+  })
   const lag = new Histogram({
     name: 'pilothouse_relay_lag_seconds',
     help: 'Age of an event when this server passed it to its streams',
@@ -115,6 +121,7 @@ function createMetricsObserver(register: Registry): Observer {
     leasesLost: (count) => lost.inc(count),
     logged: (count) => lines.inc(count),
     swept: (seconds) => sweep.observe(seconds),
+    webhookTried: (result) => tries.inc({ result }),
     relayed: (seconds) => lag.observe(seconds),
   }
 }

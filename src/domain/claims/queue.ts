@@ -1,4 +1,4 @@
-/** Reads the state of the whole installation's work queue, for metrics. */
+/** Reads the state of the whole installation's work queue and of webhooks, for metrics. */
 import { inSql, OPEN } from '../values/lifecycle.ts'
 
 /** A separate pool, so a slow count takes no connection from requests. */
@@ -13,6 +13,8 @@ export interface QueueState {
   steps: number
   /** age of the oldest such step, in seconds; 0: none */
   oldest: number
+  /** to webhook endpoints */
+  deliveries: { pending: number; dead: number }
   /** revisions in progress, by status and reason */
   open: { status: string; reason: string; count: number }[]
 }
@@ -20,6 +22,9 @@ export interface QueueState {
 /** One statement; indexes answer it. */
 const QUEUE_STATE = `
   SELECT (SELECT count(*)::int FROM deployments WHERE claim_id IS NOT NULL AND lease_expires_at > now()) AS leases, q.steps, q.oldest,
+    json_build_object(
+      'pending', (SELECT count(*) FROM endpoint_deliveries WHERE delivered_at IS NULL AND dead_at IS NULL),
+      'dead', (SELECT count(*) FROM endpoint_deliveries WHERE dead_at IS NOT NULL)) AS deliveries,
     (SELECT coalesce(json_agg(r), '[]') FROM (
       SELECT status, coalesce(reason, 'none') AS reason, count(*)::int AS count FROM revisions
       WHERE status IN (${inSql(OPEN)}) GROUP BY 1, 2) AS r) AS open

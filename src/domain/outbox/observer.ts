@@ -15,6 +15,8 @@ export interface Observer {
   leasesLost(count: number): void
   logged(lines: number): void
   swept(seconds: number): void
+  /** A try to deliver an event to a webhook endpoint has ended. */
+  webhookTried(result: 'delivered' | 'refused' | 'unanswered'): void
   /** Events were sent to streams. `seconds`: age of the last one. */
   relayed(seconds: number): void
 }

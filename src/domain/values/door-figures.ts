@@ -31,9 +31,11 @@ export interface AgentFigures {
 export interface AgentUsage {
   replicas: number
   /** since the server's start; absent: not measured yet, or not measurable */
-  cpuSeconds?: number
+  cpuSeconds?: number | undefined
   /** bytes */
-  memory?: number
+  memory?: number | undefined
+  /** since the server's start */
+  restarts?: number | undefined
   memoryLimit: number | null
 }
 

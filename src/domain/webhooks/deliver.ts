@@ -120,6 +120,7 @@ async function send(
     await endLease(core, queue, false)
     return false
   }
+  core.observer?.webhookTried(outcome.kind)
   if (outcome.kind === 'unanswered') await recordSilence(core, endpoint.id)
   else if (endpoint.unanswered > 0) await recordAnswer(core, endpoint.id)
   if (outcome.kind === 'delivered') return recordDelivered(core, queue, id, outcome.answer)

@@ -22,7 +22,7 @@ export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
   const usage = new ProcessUsage()
   const restartCounts = new RestartCounts()
   /** by deployment */
-  let totals = new Map<string, { cpuSeconds: number; memory: number }>()
+  let totals = new Map<string, Pick<AgentUsage, 'cpuSeconds' | 'memory' | 'restarts'>>()
 
   /** Measures the time since the call before. */
   async function measure(held: readonly HeldDeployment[]): Promise<Measured[]> {
@@ -57,11 +57,13 @@ export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
     const before = totals
     totals = new Map()
     for (const { deploymentId, measures } of measured) {
-      const { cpu_seconds: used = 0, memory } = measures
-      if (memory === undefined) continue
       const known = totals.get(deploymentId)
-      const { cpuSeconds } = known ?? before.get(deploymentId) ?? { cpuSeconds: 0 }
-      totals.set(deploymentId, { cpuSeconds: cpuSeconds + used, memory: memory + (known?.memory ?? 0) })
+      const { cpuSeconds, restarts } = known ?? before.get(deploymentId) ?? {}
+      totals.set(deploymentId, {
+        cpuSeconds: plus(cpuSeconds, measures.cpu_seconds),
+        memory: plus(known?.memory, measures.memory),
+        restarts: plus(restarts, measures.restarts),
+      })
     }
     return measured
   }
@@ -77,6 +79,8 @@ export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
 function about({ ready, memoryLimit }: NonNullable<HeldDeployment['serving']>): Measured['measures'] {
   return { replicas: ready, ...(memoryLimit !== null && { memory_limit: memoryLimit }) }
 }
+
+const plus = (a: number | undefined, b: number | undefined) => (a === undefined ? b : a + (b ?? 0))
 
 function sumOf(processes: readonly { cpuSeconds: number | null; memory: number }[]): Measured['measures'] {
   if (processes.length === 0) return {}
