@@ -2,6 +2,8 @@
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
+import { measureRegularly } from '../../src/dataplane/worker/metrics-loop.ts'
+import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
@@ -133,6 +135,36 @@ test('an unavailable database answers 503 with Retry-After for reads and writes,
   expect(told.filter((msg) => msg === 'the database cannot be used').length).toBeOneOf([1, 2])
   expect(told.filter((msg) => !msg.startsWith('the database can'))).toEqual([])
   expect(JSON.stringify(ofThis)).not.toContain('"stack"')
+})
+
+test('only the samples of metrics from the time without a database are lost, and measuring goes on', async () => {
+  await eventually(works)
+  const { id: deploymentId, latest_revision_id: revisionId } = (
+    await app.rest('POST', '/v2/deployments', { body: create() })
+  ).body
+  const begin = Math.floor(Date.now() / 10_000 - 30) * 10_000
+  const stop = new AbortController()
+  let measured = 0
+  const measure = async () => {
+    measured++
+    // two samples are sent together
+    if (measured === 3) proxy.away(true)
+    if (measured === 5) {
+      proxy.away(false)
+      await eventually(works)
+    }
+    if (measured === 6) stop.abort()
+    return [{ deploymentId, revisionId, measures: { requests_2xx: measured }, latencies: [] }]
+  }
+  // measuring takes 10 s by this clock
+  const clock = () => new Date(begin - 1 + measured * 10_000)
+  const { core } = app.app
+  await measureRegularly(
+    { controlPlane: localControlPlane(core), runtime: { measure }, log: core.log, clock },
+    stop.signal,
+  )
+  const { body } = await app.rest('GET', `/v2/deployments/${deploymentId}/metrics?names=requests`)
+  expect(body.series[0].points.map(([, value]: [number, number]) => value)).toEqual([1, 2, 5, 6])
 })
 
 test('a write whose connection breaks after COMMIT answers with the written row', async () => {
