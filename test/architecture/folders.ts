@@ -96,7 +96,7 @@ export const FOLDERS: readonly Row[] = [
   // the build plan, derived from the files of a source
   ['dataplane/build/plan', `${CONTRACT} dataplane/output`],
   ['dataplane/build', `${CONTRACT} dataplane/output dataplane/build/plan platform/http/outbound-address.ts`],
-  ['dataplane/worker', `${CONTRACT} dataplane/runtimes dataplane/output platform/async platform/tracing`],
+  ['dataplane/worker', `${CONTRACT} dataplane/runtimes dataplane/output platform/async platform/log platform/tracing`],
   ['dataplane/process/processes', PROCESSES],
   // accounts, confinement, limits and databases: what keeps deployments of one machine apart
   ['dataplane/process/isolation', PROCESSES],
@@ -232,7 +232,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['platform/**', 5_110],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
-    4_420,
+    4_430,
   ],
   [
     'domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/idempotency',
@@ -243,7 +243,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
     4_850,
   ],
   ['domain/claims domain/builders domain/listeners domain/logs domain/events', 3_950],
-  ['domain/metrics', 600],
+  ['domain/metrics', 620],
   ['domain/sources/**', 1_350],
   ['domain/oauth/**', 2_400],
   // rules on states and series, evaluated by one statement per kind (docs/alerts.md)
@@ -253,16 +253,16 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_380],
   ['adapters/*', 2_530],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_580],
-  ['dataplane/process/** door', 13_580],
+  ['dataplane/process/** door', 13_620],
   ['dataplane/kubernetes/**', 6_575],
   ['listener builder', 1_500],
   ['api/graphql/**', 7_440],
   ['api/rest/**', 5_790],
-  ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_775],
+  ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_800],
   ['client cli/**', 5_130],
   ['dashboard/pages/*', 13_065],
   ['dashboard/app dashboard/api dashboard/components/**', 6_120],
-  ['app/** start .', 3_150],
+  ['app/** start .', 3_200],
 ]
 
 /** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */
