@@ -29,6 +29,8 @@ export interface LogOptions {
   query?: string
   /** only lines that are JSON objects with these fields, `name=value` */
   fields?: string[]
+  /** only lines of this replica, whose name they have in brackets */
+  replica?: string
   /** only lines of this level or a more severe one */
   level?: LogLine['level']
   /** only lines at this time or later */
@@ -79,8 +81,8 @@ export function followLogs(connection: Connection, options: LogOptions): AsyncGe
 }
 
 /** The type of the log and the filters as query parameters. */
-export const logQuery = ({ type, query, fields, level, from }: LogOptions) => ({
-  ...{ type, query, level, field: fields?.join(',') },
+export const logQuery = ({ type, query, fields, replica, level, from }: LogOptions) => ({
+  ...{ type, query, replica, level, field: fields?.join(',') },
   start_time: from?.toISOString(),
 })
 

@@ -336,7 +336,7 @@ test('logs have colours on a terminal that shows them, and are plain text elsewh
   expect(coloured.out).toBe(plain.out.replace('all', '\u001b[0;32mall\u001b[0m'))
 })
 
-test('logs are searched by text, fields, level and time', async () => {
+test('logs are searched by text, fields, level and time, with the lines around, and printed whole', async () => {
   const name = newName()
   const { out } = await command(['deploy', name, ...IMAGE, '--no-wait', '--json'], env)
   const revisionId = JSON.parse(out).revision_id
@@ -354,6 +354,16 @@ test('logs are searched by text, fields, level and time', async () => {
   expect(await messages('--since', '1970-01-02T00:00:00Z')).toEqual([failed, fine])
   expect(await messages('--level', 'warning')).toEqual([failed])
   expect(await messages('--field', 'status=500', '--field', 'msg=timeout')).toEqual([failed])
+  const all = await command(['logs', name, '--all', '--around', '1', '--level', 'error'], env)
+  expect(all.out.replaceAll(/\S+Z {2}/g, '')).toBe(`  ${old}\n> ${failed}\n  ${fine}\n`)
+  const every = await command(['logs', name, '--all', '--json'], env)
+  expect(
+    every.out
+      .trim()
+      .split('\n')
+      .map((text) => JSON.parse(text).message),
+  ).toEqual([old, failed, fine])
+  expect(await command(['logs', name, '-f', '--all'], env)).toMatchObject({ code: 2 })
   expect(await command(['logs', name, '--since', 'yesterday'], env)).toMatchObject({ code: 2 })
 })
 

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { SearchTurns } from '../../src/domain/concurrency/search-turns.ts'
 import { createBlockWriter } from '../../src/domain/logs/blocks.ts'
 import type { LogEntry } from '../../src/domain/protocol/protocol.ts'
-import { bodies, useRestApp } from '../rest/support.ts'
+import { bodies, NOWHERE, useRestApp } from '../rest/support.ts'
 import { countStatements } from '../support/database.ts'
 import { writeLog } from '../support/log.ts'
 
@@ -39,6 +39,9 @@ const SAMPLES: Partial<LogEntry>[] = [
   { message: '{"status":5001,"path":"C:\\\\temp","note":"status 500"}' },
   { message: '{"status":500' },
   { message: 'status=500 "status":500' },
+  { message: '[7d9f8-x2x4z] {"code":7}' },
+  { message: '[7d9f8-q9abc] {"code":7}' },
+  { message: 'of [7d9f8-x2x4z] itself' },
 ]
 const messagesOf = (...indexes: number[]) => indexes.map((i) => SAMPLES[i]!.message!)
 
@@ -58,11 +61,18 @@ beforeEach(() => {
 
 interface Page {
   messages: string[]
+  /** of lines that match */
+  found: string[]
   next: string | null
   incomplete: boolean
 }
 type Query = Record<string, string | number | string[]>
 type Read = (query: Query, key?: string) => Promise<Page>
+
+function messagesIn(lines: { message: string; context: boolean }[]) {
+  const messages = lines.map(({ message }) => message)
+  return { messages, found: lines.filter(({ context }) => !context).map(({ message }) => message) }
+}
 
 const overRest: Read = async (query, key = app.keys.admin) => {
   const { status, body, text } = await app.call('GET', `/v2/deployments/${id}/logs`, {
@@ -70,14 +80,13 @@ const overRest: Read = async (query, key = app.keys.admin) => {
     query: { type: 'deploy', ...query },
   })
   expect(status, text).toBe(200)
-  const messages = body.logs.map((line: { message: string }) => line.message)
-  return { messages, next: body.next_offset, incomplete: body.incomplete }
+  return { ...messagesIn(body.logs), next: body.next_offset, incomplete: body.incomplete }
 }
 
 const LOGS = `query ($id: ID!, $query: String, $level: LogLevel, $fields: [String!], $startTime: DateTime, $endTime: DateTime,
-  $first: Int, $after: String, $last: Int, $before: String) { deployment(id: $id) { logs(type: deploy, query: $query, level: $level,
-  fields: $fields, startTime: $startTime, endTime: $endTime, first: $first, after: $after, last: $last, before: $before) {
-  nodes { message } incomplete pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } } }`
+  $replica: String, $context: Int, $first: Int, $after: String, $last: Int, $before: String) {
+  deployment(id: $id) { logs(type: deploy, query: $query, level: $level, fields: $fields, replica: $replica, context: $context, startTime: $startTime, endTime: $endTime, first: $first, after: $after, last: $last, before: $before) {
+  nodes { message context } incomplete pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } } }`
 const overGraphql: Read = async (query, key = app.keys.admin) => {
   const { field, start_time, end_time, limit = 50, offset, order, ...same } = query
   const isNewestFirst = order === 'desc'
@@ -91,11 +100,10 @@ const overGraphql: Read = async (query, key = app.keys.admin) => {
   )
   expect(errors).toBeUndefined()
   const { nodes, pageInfo, incomplete } = data.deployment.logs
-  const messages = nodes.map((node: { message: string }) => node.message)
-  if (isNewestFirst) messages.reverse()
+  if (isNewestFirst) nodes.reverse()
   const hasMore = isNewestFirst ? pageInfo.hasPreviousPage : pageInfo.hasNextPage
   const cursor = isNewestFirst ? pageInfo.startCursor : pageInfo.endCursor
-  return { messages, next: hasMore ? cursor : null, incomplete }
+  return { ...messagesIn(nodes), next: hasMore ? cursor : null, incomplete }
 }
 
 describe.each([
@@ -119,6 +127,8 @@ describe.each([
     ['two fields of one line', { field: ['status=500', 'user.id=bob'] }, [8]],
     ['no two fields of two lines', { field: ['status=5001', 'user.id=bob'] }, []],
     ['a field and a text', { field: 'status=5001', query: 'note' }, [9]],
+    ['the lines of a replica', { replica: '7d9f8-x2x4z' }, [12]],
+    ['a field behind the name of a replica', { field: 'code=7' }, [12, 13]],
     ['a range of time', { start_time: at(1).toISOString(), end_time: at(3).toISOString() }, [1, 2]],
     ['nothing', { query: 'no line has this' }, []],
   ])('a search finds %s', async (_what, query, indexes) => {
@@ -156,6 +166,72 @@ describe.each([
     }
     expect([seen, calls]).toEqual([expected, 3])
   })
+
+  test.each(['asc', 'desc'])(
+    'pages of a search with context (%s) have each line once, at every page size',
+    async (order) => {
+      const sorted = (messages: string[]) => (order === 'asc' ? messages : [...messages].reverse())
+      for (const limit of [1, 2, 3, 4, 50])
+        for (const limitMs of [0, 2_000]) {
+          app.core.searches = new SearchTurns(limitMs)
+          const messages: string[] = []
+          const found: string[] = []
+          for (let offset: string | null = ''; offset !== null; ) {
+            const page = await read({ query: 'd', level: 'error', context: 2, order, limit, offset })
+            messages.push(...page.messages)
+            found.push(...page.found)
+            offset = page.messages.length > 0 || page.incomplete ? page.next : null
+          }
+          expect([limit, messages]).toEqual([limit, sorted(messagesOf(3, 4, 5, 6, 7, 8, 9, 10))])
+          expect(found).toEqual(sorted(messagesOf(5, 8)))
+        }
+    },
+  )
+})
+
+const download = (query: Query, key = app.keys.viewer) =>
+  app.call('GET', `/v2/deployments/${id}/logs/download`, { key, query: { type: 'deploy', ...query } })
+
+test('a download has all lines of a log, oldest first', async () => {
+  const { status, text, headers } = await download({})
+  const lines = text.split('\n')
+  expect([status, headers.get('content-type'), lines.length - 1]).toEqual([
+    200,
+    'text/plain; charset=utf-8',
+    4_500 + SAMPLES.length,
+  ])
+  expect(lines[505]).toBe(`${at(5).toISOString()} error    it failed`)
+})
+
+test('a download of a search has the matching lines with their context, as JSON', async () => {
+  const query = { query: 'FAILED', context: 1, revision_id: revisionId }
+  const { text, headers } = await download({ ...query, format: 'ndjson' })
+  const { body } = await app.call('GET', `/v2/deployments/${id}/logs`, {
+    query: { type: 'deploy', query: 'failed', context: 1 },
+  })
+  expect(headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
+  expect(
+    text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual(body.logs)
+})
+
+test.each<[string, Query]>([
+  ['format', { format: 'xml' }],
+  ['limit', { limit: 5 }],
+  ['context', { context: 21 }],
+  ['revision_id', { revision_id: 'x' }],
+  ['end_time', { start_time: at(3).toISOString(), end_time: at(1).toISOString() }],
+])('a download refuses an invalid %s', async (name, query) => {
+  const { status, body } = await download(query)
+  expect([status, body.detail[0].loc]).toEqual([422, ['query', name]])
+})
+
+test('a download of another tenant’s log, and of an unknown revision, is a 404', async () => {
+  expect((await download({}, app.other.keys.admin)).status).toBe(404)
+  expect((await download({ revision_id: NOWHERE })).status).toBe(404)
 })
 
 test('a search of a revision’s log finds the same lines', async () => {

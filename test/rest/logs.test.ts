@@ -44,7 +44,7 @@ describe('The answer', () => {
     await write([{ message: 'cloning' }, { message: 'no such ref', level: 'error' }])
     await write([{ message: 'again', level: 'debug' }], 2)
     const { body } = await read()
-    const line = { id: expect.any(String), revision_id: revisionId, ansi: null }
+    const line = { id: expect.any(String), revision_id: revisionId, ansi: null, context: false }
     expect(body.logs).toEqual([
       { ...line, timestamp: '2026-01-01T00:00:00.000Z', level: 'info', message: 'cloning', attempt: 1 },
       { ...line, timestamp: '2026-01-01T00:00:01.000Z', level: 'error', message: 'no such ref', attempt: 1 },

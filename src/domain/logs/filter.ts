@@ -9,6 +9,8 @@ export interface LogFilter {
   text?: string
   /** of lines that are JSON objects */
   fields?: readonly LogField[]
+  /** name of the pod in front of the line, which the lines of several pods have */
+  replica?: string
   /** inclusive; `to` is exclusive */
   from?: Date
   to?: Date
@@ -22,14 +24,19 @@ interface LogField {
 
 const SEVERITY = Object.values(LogLevel)
 
-export const isFiltered = ({ level, text, fields, from, to }: LogFilter): boolean =>
-  [level, text, fields?.[0], from, to].some((value) => value !== undefined)
+export const isFiltered = ({ level, text, fields, replica, from, to }: LogFilter): boolean =>
+  [level, text, fields?.[0], replica, from, to].some((value) => value !== undefined)
+
+const replicaPrefix = (name: string) => `[${name}] `
+/** Also in log_field(). */
+const REPLICA_PREFIX = /^\[[a-z0-9-]+\] /
 
 export function matches(line: LogLine & { gap: boolean }, filter: LogFilter): boolean {
-  const { level, fields, from, to } = filter
+  const { level, fields, replica, from, to } = filter
   if ((from && line.time < from) || (to && line.time >= to)) return false
   if (line.gap) return true
   if (level && SEVERITY.indexOf(line.level) < SEVERITY.indexOf(level)) return false
+  if (replica !== undefined && !line.message.startsWith(replicaPrefix(replica))) return false
   const message = line.message.toLowerCase()
   if (!requiredTexts(filter).every((forms) => forms.some((text) => message.includes(text.toLowerCase())))) return false
   return !fields?.length || hasFields(line.message, fields)
@@ -41,7 +48,8 @@ export function lineFilterSql(filter: LogFilter): Prisma.Sql {
     ({ name, value }) => Prisma.sql`lower(log_field(l.message, ${name})) = lower(${value}::text)`,
   )
   const level = filter.level ? [levelSql(Prisma.raw('l.level'), filter.level)] : []
-  return and([...level, ...textsSql(Prisma.raw('lower(l.message)'), filter), ...fields])
+  const replica = filter.replica ? [Prisma.sql`starts_with(l.message, ${replicaPrefix(filter.replica)})`] : []
+  return and([...level, ...replica, ...textsSql(Prisma.raw('lower(l.message)'), filter), ...fields])
 }
 
 /** Whether lines of these times and levels may match: the first condition on rows `b` of log_blocks. */
@@ -76,8 +84,12 @@ const textsSql = (lowered: Prisma.Sql, filter: LogFilter): Prisma.Sql[] =>
   })
 
 /** A matching line contains one text of each list. */
-const requiredTexts = ({ text, fields = [] }: LogFilter): string[][] =>
-  [text === undefined ? [] : [text], ...fields.map(formsOfField)].filter((forms) => forms.length > 0)
+const requiredTexts = ({ text, replica, fields = [] }: LogFilter): string[][] =>
+  [
+    text === undefined ? [] : [text],
+    replica === undefined ? [] : [replicaPrefix(replica)],
+    ...fields.map(formsOfField),
+  ].filter((forms) => forms.length > 0)
 
 /** The start of a value up to a character that JSON may escape. */
 const UNESCAPED_START = /^[\w .:,@=+-]*/
@@ -96,9 +108,10 @@ function formsOfField({ name, value }: LogField): string[] {
 
 /** Like log_field() in SQL. */
 function hasFields(message: string, fields: readonly LogField[]): boolean {
-  if (!message.trimStart().startsWith('{')) return false
+  const text = message.replace(REPLICA_PREFIX, '')
+  if (!text.trimStart().startsWith('{')) return false
   try {
-    const line: unknown = JSON.parse(message)
+    const line: unknown = JSON.parse(text)
     return fields.every(({ name, value }) => {
       const found = memberOf(line, name) ?? name.split('.').reduce(memberOf, line)
       return found != null && textOf(found).toLowerCase() === value.toLowerCase()

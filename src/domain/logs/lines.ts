@@ -10,6 +10,8 @@ import { type LogFilter, lineFilterSql, timeFilterSql } from './filter.ts'
 export interface Line extends LogLine {
   /** stands for removed older lines */
   gap: boolean
+  /** does not match the filter; it is near a line that does */
+  context?: boolean
 }
 
 export interface LogKey {
@@ -101,6 +103,30 @@ function linesSql(log: LogKey, filter: LogFilter, window: Omit<LogWindow, keyof 
          WHERE ${COLUMN[log.by]} = ${log.id}::uuid AND type = ${log.type}::text::"LogType" ORDER BY line_id DESC LIMIT ${gaps === 'all' ? null : 1}
        ) AS newest WHERE id > ${after} AND id < ${before} ${timeFilterSql(Prisma.raw('newest.time'), filter)})
     ) AS found ORDER BY id ${Prisma.raw(order)} LIMIT ${take}`
+}
+
+/** The lines within `distance` lines of the lines with the ids `centers`, in the order of the window and only those in it. */
+export async function readAround(
+  db: Db,
+  log: LogKey,
+  centers: readonly bigint[],
+  distance: number,
+  { order, take, after, before }: LogWindow & IdRange,
+): Promise<Line[]> {
+  const sorted = Prisma.raw(order)
+  const near = (range: SqlRange, direction: LogWindow['order']) => Prisma.sql`
+    (SELECT l.id FROM log_lines l WHERE ${inRangeSql(log, range)} ${orderSql(log, direction)} LIMIT ${distance})`
+  // OFFSET 0: each line is looked up by its id; otherwise Postgres may walk through the lines of all logs
+  const rows = await db.$queryRaw<LogLine[]>`
+    SELECT l.* FROM (
+      SELECT DISTINCT near.id FROM unnest(${centers}::bigint[]) AS c(id) CROSS JOIN LATERAL (
+        SELECT c.id UNION ALL ${near({ before: Prisma.sql`c.id` }, 'desc')} UNION ALL ${near({ after: Prisma.sql`c.id` }, 'asc')}
+      ) AS near WHERE near.id > ${after} AND near.id < ${before} ORDER BY near.id ${sorted} LIMIT ${take}
+    ) AS shown CROSS JOIN LATERAL (
+      SELECT id, deployment_id AS "deploymentId", revision_id AS "revisionId", type, attempt, level, message, time, styles
+      FROM log_lines WHERE id = shown.id OFFSET 0
+    ) AS l ORDER BY l.id ${sorted}`
+  return rows.map((row) => ({ ...row, gap: false }))
 }
 
 /** The part of a range that has lines, or the gap line, of a revision's log. Null: none. */

@@ -15,17 +15,27 @@ import {
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { readRevision, requireDeployment } from '../revisions/read.ts'
 import { requireRole } from '../transaction/access.ts'
-import type { ReadContext } from '../transaction/context.ts'
+import type { Db, ReadContext } from '../transaction/context.ts'
 import { deploymentPath, revisionPath } from '../values/shapes.ts'
-import { isFiltered, type LogFilter } from './filter.ts'
-import { type Line, type LogKey, type LogWindow, logOffset, readLines, readLogOffset } from './lines.ts'
+import { isFiltered, type LogFilter, matches } from './filter.ts'
+import {
+  type Line,
+  type LogKey,
+  type LogWindow,
+  logOffset,
+  MAX_LINE_ID,
+  readAround,
+  readLines,
+  readLogOffset,
+} from './lines.ts'
 import { type Found, searchLines } from './search.ts'
 
 const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 1000
+export const MAX_LIMIT = 1000
 const MAX_FIELDS = 10
+const MAX_CONTEXT = 20
 
-const logQuery = z.object({
+export const logQuery = z.object({
   type: z.enum(LogType).describe('`build`: the output of the build. `deploy`: the output of the running agent.'),
   start_time: queryTime.describe('Only lines written at this time or later.'),
   end_time: queryTime.describe('Only lines written before this time.'),
@@ -40,11 +50,17 @@ const logQuery = z.object({
     z.string().regex(/^[^=]+=/, 'Must be name=value.'),
     'Only lines that are JSON objects with all of these fields, `name=value`. A name `a.b` is the member `b` of `a`. Case of the value is ignored.',
   ),
+  replica: queryText.describe(
+    'Only lines of this replica: the name that lines have in brackets while several pods of a revision run in a cluster.',
+  ),
   level: queryWord(['debug', 'info', 'warning', 'error', 'critical']).describe(
     'Only lines of this level or a more severe one. Case is ignored.',
   ),
+  context: queryIntOrNone(0, MAX_CONTEXT).describe(
+    'Also returns this many lines before and after each line that the filters find, with `context: true`. They count for `limit` and `last`.',
+  ),
   follow: queryBool.describe(
-    'Streams the lines as they are written, starting with the oldest line, after `offset`, or with the newest `last` lines. Needs `Accept: text/event-stream`; excludes `order`, `limit` and `end_time`.',
+    'Streams the lines as they are written, starting with the oldest line, after `offset`, or with the newest `last` lines. Needs `Accept: text/event-stream`; excludes `order`, `limit`, `end_time` and `context`.',
   ),
 })
 
@@ -52,19 +68,21 @@ export const readLogsInput = z.object({ path: revisionPath, query: logQuery })
 export const readLogsOfRevisionInput = z.object({ path: z.object({ revision_id: uuid }), query: logQuery })
 export const readDeploymentLogsInput = z.object({ path: deploymentPath, query: logQuery })
 
-export type LogQuery = z.output<typeof logQuery>
+type LogQuery = z.output<typeof logQuery>
 
 export const asksToFollow = (query: object): boolean =>
   logQuery.shape.follow.safeParse((query as { follow?: unknown }).follow).data === true
 
-interface Page extends LogWindow {
+export interface Page extends LogWindow {
   filter: LogFilter
+  /** lines to show around each found line */
+  context: number
   /** read newest first, shown oldest first */
   reversed: boolean
 }
 
 /** Throws ValidationError. */
-function parsePage(query: LogQuery): Page {
+export function parsePage(query: LogQuery): Page {
   const { last, limit, offset, order } = query
   const both = last !== undefined && (limit !== undefined || offset !== undefined || order !== undefined)
   const msg = 'Must be at least 1, unless the log is followed.'
@@ -78,10 +96,12 @@ function parsePage(query: LogQuery): Page {
     ...manyFields(query),
   ])
   const filter = filterOf(query)
-  if (last !== undefined) return { filter, order: 'desc', take: last, reversed: true }
+  const context = isFiltered(filter) ? (query.context ?? 0) : 0
+  if (last !== undefined) return { filter, context, order: 'desc', take: last, reversed: true }
   const after = offset === undefined ? undefined : readLogOffset(offset)
   return {
     filter,
+    context,
     order: order ?? 'asc',
     take: limit ?? DEFAULT_LIMIT,
     reversed: false,
@@ -97,8 +117,9 @@ export interface Beginning {
 
 /** `resume`: a returning client's last cursor. It overrides `offset` and `last`. Throws ValidationError. */
 export function parseFollow(query: LogQuery, resume?: string): { filter: LogFilter; begin: Beginning } {
-  const { last, limit, offset, order, end_time } = query
+  const { last, limit, offset, order, end_time, context } = query
   rejectIfAny([
+    ...(context !== undefined ? [notFollowed('context')] : []),
     ...(order !== undefined ? [notFollowed('order')] : []),
     ...(limit !== undefined ? [notFollowed('limit')] : []),
     ...(end_time !== undefined ? [notFollowed('end_time')] : []),
@@ -111,9 +132,10 @@ export function parseFollow(query: LogQuery, resume?: string): { filter: LogFilt
   return { filter, begin: after === undefined ? { last } : { after: readLogOffset(after) } }
 }
 
-const filterOf = ({ level, query, field, start_time, end_time }: LogQuery): LogFilter => ({
+const filterOf = ({ level, query, field, replica, start_time, end_time }: LogQuery): LogFilter => ({
   level,
   text: query,
+  replica,
   fields: field?.map((one) => ({ name: one.slice(0, one.indexOf('=')), value: one.slice(one.indexOf('=') + 1) })),
   from: start_time,
   to: end_time,
@@ -166,21 +188,52 @@ export async function readDeploymentLogs(ctx: ReadContext, raw: RawInput): Promi
 const ofDeployment = ({ deployment_id: id }: { deployment_id: string }, { type }: LogQuery) =>
   ({ by: 'deploymentId', id, deploymentId: id, type }) as const
 
-async function readPage(
+export async function readPage(
   ctx: ReadContext,
   log: LogKey & { deploymentId: string },
-  { filter, reversed, ...window }: Page,
+  { filter, context, reversed, ...window }: Page,
 ): Promise<LogPage> {
   const { take, order } = window
   const more = { ...window, take: take + 1 }
-  const { lines: found, stoppedAt }: Found = isFiltered(filter)
+  const searched: Found = isFiltered(filter)
     ? await searchLines(ctx, log, filter, more)
     : { lines: await readLines(ctx.db, log, filter, more), stoppedAt: null }
-  const incomplete = stoppedAt !== null
+  const { stoppedAt } = searched
+  const found = context > 0 ? await addContext(ctx.db, log, filter, more, context, searched) : searched.lines
+  const incomplete = stoppedAt !== null && found.length <= take
   const hasMore = incomplete || found.length > take
   const lines = found.slice(0, take)
   if (reversed) lines.reverse()
   const last = lines.at(-1)
   const next = incomplete && !reversed ? { id: stoppedAt } : order === 'asc' || reversed || hasMore ? last : undefined
   return { lines, nextOffset: next ? logOffset(next) : null, hasMore, incomplete }
+}
+
+/**
+ * Adds the lines around the found ones. The lines before the window can match, too: then their context goes on in it. No page
+ * has a line that the search has not looked at, so pages neither lose nor double a line.
+ */
+async function addContext(
+  db: Db,
+  log: LogKey,
+  filter: LogFilter,
+  { order, take, after = 0n, before = MAX_LINE_ID }: LogWindow,
+  distance: number,
+  { lines: found, stoppedAt }: Found,
+): Promise<Line[]> {
+  const inOrder = order === 'asc'
+  const previous = inOrder
+    ? { order: 'desc' as const, take: distance, before: after + 1n }
+    : { order: 'asc' as const, take: distance, after: before - 1n }
+  const hasPrevious = inOrder ? after > 0n : before < MAX_LINE_ID
+  const earlier = hasPrevious ? await readLines(db, log, {}, previous) : []
+  const seen = stoppedAt === null ? {} : inOrder ? { before: stoppedAt + 1n } : { after: stoppedAt - 1n }
+  const centers = [...earlier.filter((line) => matches(line, filter)), ...found].filter(({ gap }) => !gap)
+  const ids = centers.map(({ id }) => id)
+  const around = await readAround(db, log, ids, distance, { order, take, after, before, ...seen })
+  const byId = new Map(found.map((line) => [line.id, line]))
+  const gaps = found.filter(({ gap }) => gap)
+  return [...gaps, ...around.map((line) => byId.get(line.id) ?? { ...line, context: true })]
+    .sort((a, b) => (a.id < b.id === inOrder ? -1 : 1))
+    .slice(0, take)
 }

@@ -1,6 +1,6 @@
 /** Log lines of a revision or a deployment: the output of builds and of the running agent. */
 import { rejectIfAny } from '../../../domain/errors/errors.ts'
-import { colouredLine, logLineId, logOffset } from '../../../domain/logs/lines.ts'
+import { colouredLine, type Line, logLineId, logOffset } from '../../../domain/logs/lines.ts'
 import { type LogPage as Lines, readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
 import type { Window } from '../../../domain/paging/paging.ts'
 import type { LogLine } from '../../../domain/values/row-types.ts'
@@ -8,7 +8,7 @@ import { builder } from '../builder/builder.ts'
 import { LogLevel, LogType } from '../builder/enums.ts'
 import { withArgumentNames } from '../builder/errors.ts'
 
-export const Log = builder.objectRef<LogLine>('LogLine').implement({
+export const Log = builder.objectRef<Line>('LogLine').implement({
   description: 'A line that a build or an agent printed.',
   fields: (t) => ({
     id: t.id({
@@ -26,11 +26,15 @@ export const Log = builder.objectRef<LogLine>('LogLine').implement({
       description: '`message` with its colours as SGR sequences, for terminals. Null: it has no colours.',
     }),
     attempt: t.exposeInt('attempt', { description: 'The attempt of the revision that printed the line.' }),
+    context: t.boolean({
+      resolve: ({ context = false }) => context,
+      description: 'True: the filters don’t find this line. It is near a line that they find.',
+    }),
   }),
 })
 
 interface LogPage {
-  edges: { cursor: string; node: LogLine }[]
+  edges: { cursor: string; node: Line }[]
   hasNextPage: boolean
   hasPreviousPage: boolean
   incomplete: boolean
@@ -73,6 +77,10 @@ export const LOG_FILTER = builder.args((t) => ({
     description:
       'Only lines that are JSON objects with all of these fields, `name=value`. A name `a.b` is the member `b` of `a`. Case of the value is ignored.',
   }),
+  replica: t.string({
+    description:
+      'Only lines of this replica: the name that lines have in brackets while several pods of a revision run in a cluster.',
+  }),
   startTime: t.field({ type: 'DateTime', description: 'Only lines at this time or later.' }),
 }))
 
@@ -81,6 +89,7 @@ export interface LogFilter {
   query?: string | null
   level?: LogLine['level'] | null
   fields?: readonly string[] | null
+  replica?: string | null
   startTime?: Date | null
 }
 
@@ -88,6 +97,10 @@ export interface LogFilter {
 const logArgs = builder.args((t) => ({
   ...LOG_FILTER,
   endTime: t.field({ type: 'DateTime', description: 'Only lines before this time.' }),
+  context: t.int({
+    description:
+      'Also returns this many lines before and after each line that the filters find. They count for `first` and `last`. From 0 to 20.',
+  }),
   first: t.int({ description: 'From 1 to 1000. Default: 50 if `last` is absent, too.' }),
   after: t.string(),
   last: t.int({ description: 'The number of newest lines to return, oldest first. From 1 to 1000.' }),
@@ -96,6 +109,7 @@ const logArgs = builder.args((t) => ({
 
 interface LogArgs extends Window, LogFilter {
   endTime?: Date | null
+  context?: number | null
 }
 
 /** `read`: the domain's verb, called with the log's path. */

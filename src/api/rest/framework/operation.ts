@@ -2,6 +2,7 @@
  * Declares an operation of the REST API: path, domain verb, answers. The route and the OpenAPI document are made from it. The
  * verb parses the raw parts, after it has checked the role (docs/api-rules.md#errors).
  */
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { toWire, type WireObject } from '../../../domain/parsing/codec.ts'
@@ -43,8 +44,11 @@ import {
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** By status. `schema`: null for no body. `headers`: only headers that some answers lack. */
-export type Responses = Record<number, { description: string; schema: z.ZodType | null; headers?: ResponseHeaders }>
+/** By status. `schema`: null for no body. `headers`: only headers that some answers lack. `types`: of a text; default: JSON. */
+export type Responses = Record<
+  number,
+  { description: string; schema: z.ZodType | null; headers?: ResponseHeaders; types?: readonly string[] }
+>
 
 /** A declared status with a body that its schema encodes. Each declared header is optional. */
 type HandlerResult<A extends Responses> = {
@@ -191,9 +195,19 @@ export function toRoute(
       reply.code(answer.status).headers(answer.headers ?? {})
       const { schema } = declared.responses[answer.status]!
       if (!schema) return reply.send()
+      const sent: unknown = answer.body
+      if (sent instanceof Readable) return sendText(reply, sent)
       return sendResource(reply, declared, conditions, schema, answer.body, ctx)
     },
   }
+}
+
+/** Sends a text while it is read. A client that reads nothing for this long is cut off. */
+const WRITE_STALL_TIMEOUT_MS = 60_000
+
+function sendText(reply: FastifyReply, text: Readable): FastifyReply {
+  reply.raw.setTimeout(WRITE_STALL_TIMEOUT_MS, () => reply.raw.destroy())
+  return reply.send(text)
 }
 
 /** An onRequest hook that authenticates the caller before the body is read and applies the limits. */
@@ -231,10 +245,10 @@ function documentedResponses(declared: Operation, hasBody: boolean): Record<numb
   const { notModified, preconditionFailed } = conditionStatuses(declared)
   const keyed = acceptsKey(declared)
   const success: [string, unknown][] = Object.entries(declared.responses).map(
-    ([status, { description, schema, headers }]) => {
+    ([status, { description, schema, headers, types = ['application/json'] }]) => {
       if (!schema) return [status, z.null().describe(description)]
       const responseHeaders = { ...headers, ...tagHeader(declared, schema), ...(keyed ? REPLAYED_HEADER : {}) }
-      const content = { 'application/json': { schema }, ...streamContent(declared) }
+      const content = { ...Object.fromEntries(types.map((type) => [type, { schema }])), ...streamContent(declared) }
       return [
         status,
         {

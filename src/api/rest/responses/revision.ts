@@ -1,6 +1,6 @@
 /** Revisions and their logs in REST (docs/deployments.md#revisions-and-rollouts). */
 import { z } from 'zod'
-import { colouredLine, logLineId } from '../../../domain/logs/lines.ts'
+import { colouredLine, type Line, logLineId } from '../../../domain/logs/lines.ts'
 import type { LogPage } from '../../../domain/logs/read.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { rolloutStartedAt } from '../../../domain/revisions/step-history.ts'
@@ -9,7 +9,7 @@ import type { EventActor } from '../../../domain/values/event-types.ts'
 import { currentMessageOf } from '../../../domain/values/lifecycle.ts'
 import { REASON_WORDS } from '../../../domain/values/reasons.ts'
 import { TRIGGER_WORDS, TRIGGERS, triggerOf } from '../../../domain/values/revision-source.ts'
-import { LogLevel, type LogLine, type Revision, RevisionStatus, Source } from '../../../domain/values/row-types.ts'
+import { LogLevel, type Revision, RevisionStatus, Source } from '../../../domain/values/row-types.ts'
 import { sourceRevisionConfig } from '../../../domain/values/shapes.ts'
 import { actor, describeWords } from './actor.ts'
 import { pageSchema, responseSchema, shapeEncoder, time } from './response-schema.ts'
@@ -79,8 +79,12 @@ export const logLine = responseSchema(
       .nullable()
       .describe('`message` with its colours as SGR sequences, for terminals; null if it has no colours.'),
     attempt: z.int().describe('The attempt of the revision.'),
+    context: z.boolean().describe('True: the filters don’t find this line. It is near a line that they find.'),
   },
-  (line: LogLine) => ({ id: logLineId(line), timestamp: line.time, ansi: colouredLine(line) }),
+  (line: Line) => ({
+    ...{ id: logLineId(line), timestamp: line.time, ansi: colouredLine(line) },
+    context: line.context ?? false,
+  }),
 )
 
 export const logPage = responseSchema(

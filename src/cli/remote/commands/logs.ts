@@ -1,4 +1,4 @@
-/** `logs`: prints the newest lines of a log, also of those that a search finds; `-f` follows it. */
+/** `logs`: prints the newest lines of a log, or all, also of those that a search finds; `-f` follows it. */
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { type Client, type LogLine, type LogOptions, logQuery } from '../../../client/index.ts'
 import { EXIT_HELP, remoteCommand, repeatable, wholeNumber } from '../frame/call.ts'
@@ -10,8 +10,10 @@ export const logs = remoteCommand({
     'logs my-agent --type build --last 1000',
     'logs my-agent --search timeout --level warning --since 2h',
     'logs my-agent --field status=500 --field user.id=42',
+    'logs my-agent --search traceback --around 5',
+    'logs my-agent --all --level error > errors.log',
   ],
-  details: `With -f and --json each line is one JSON document. A terminal shows the colours of lines, unless NO_COLOR is set.
+  details: `With -f or --all, and --json, each line is one JSON document. A terminal shows the colours of lines, unless NO_COLOR is set.
 ${EXIT_HELP}`,
   define: (command) =>
     command
@@ -25,6 +27,7 @@ ${EXIT_HELP}`,
       .option('--revision <id>', 'only the lines of this revision')
       .option('--search <text>', 'only lines that contain this text, in any case')
       .option('--field <name=value>', 'only lines that are JSON objects with this field; may be repeated', repeatable)
+      .option('--replica <name>', 'only lines of this replica; lines have its name in brackets')
       .addOption(
         new Option('--level <level>', 'only lines of this level or a more severe one').choices([
           'debug',
@@ -35,16 +38,35 @@ ${EXIT_HELP}`,
         ] as const),
       )
       .option('--since <time>', 'only lines of the last 30s, 15m, 2h or 7d, or since 2026-01-31T12:00:00Z', startTime)
-      .option('--last <n>', 'the number of newest lines', wholeNumber(1, 1000), 100),
-  async work({ client, print, colours, json }, [nameOrId], { follow, revision, search, field, since, ...same }) {
+      .addOption(
+        new Option('-C, --around <n>', 'also print the lines around each found line, which is then marked with >')
+          .argParser(wholeNumber(0, 20))
+          .conflicts('follow'),
+      )
+      .option('--last <n>', 'the number of newest lines', wholeNumber(1, 1000), 100)
+      .addOption(new Option('--all', 'print all lines, oldest first').conflicts('follow')),
+  async work(
+    { client, print, colours, json },
+    [nameOrId],
+    { follow, all, revision, search, field, since, around, ...same },
+  ) {
     const deploymentId = (await client.find(nameOrId)).id
-    const options = { ...same, deploymentId, revisionId: revision, query: search, fields: field, from: since }
-    const format = (line: LogLine) => `${line.timestamp}  ${formatMessage(line, colours.out)}`
-    if (!follow) {
-      const lines = await newest(client, options)
+    const filters = { query: search, fields: field, from: since, context: around }
+    const options = { ...same, ...filters, deploymentId, revisionId: revision }
+    const format = (line: LogLine) => {
+      const mark = options.context ? (line.context ? '  ' : '> ') : ''
+      return `${mark}${line.timestamp}  ${formatMessage(line, colours.out)}`
+    }
+    const printLine = (line: LogLine) => print(json ? JSON.stringify(line) : format(line))
+    if (follow) for await (const line of client.followLogs(options)) printLine(line)
+    else if (all)
+      for await (const page of pages(client, options, 'asc', Number.POSITIVE_INFINITY)) page.forEach(printLine)
+    else {
+      const lines: LogLine[] = []
+      for await (const page of pages(client, options, 'desc', options.last)) lines.push(...page)
+      lines.reverse()
       return { outcome: 'done', json: { logs: lines }, text: lines.map(format).join('\n') }
     }
-    for await (const line of client.followLogs(options)) print(json ? JSON.stringify(line) : format(line))
     return { outcome: 'done', json: null, text: '' }
   },
 })
@@ -58,25 +80,27 @@ function startTime(text: string): Date {
   throw new InvalidArgumentError('It must be a duration such as 15m, or a time such as 2026-01-31T12:00:00Z.')
 }
 
-/** Oldest first. A search that reaches the server's time limit is continued. */
-async function newest(client: Client, options: LogOptions & { last: number }): Promise<LogLine[]> {
-  const lines: LogLine[] = []
-  let offset: string | undefined
-  do {
-    const page = await readPage(client, options, { order: 'desc', limit: options.last - lines.length, offset })
-    lines.push(...page.logs)
-    offset = page.incomplete ? (page.next_offset ?? undefined) : undefined
-  } while (offset !== undefined && lines.length < options.last)
-  return lines.reverse()
+type PageOptions = LogOptions & { context?: number | undefined }
+
+/** At most `limit` lines. A search that reaches the server's time limit is continued. */
+async function* pages(client: Client, options: PageOptions, order: 'asc' | 'desc', limit: number) {
+  let offset: string | null | undefined
+  for (let rest = limit; rest > 0 && offset !== null; ) {
+    const size = Math.min(rest, 1000)
+    const { logs, incomplete, next_offset } = await readPage(client, options, { order, limit: size, offset })
+    yield logs
+    if (logs.length < size && !incomplete) return
+    rest -= logs.length
+    offset = next_offset
+  }
 }
 
 async function readPage(
   { api }: Client,
-  options: LogOptions,
-  window: { order: 'desc'; limit: number; offset: string | undefined },
+  { deploymentId: deployment_id, revisionId: revision_id, context, ...options }: PageOptions,
+  window: { order: 'asc' | 'desc'; limit: number; offset: string | undefined },
 ) {
-  const { deploymentId: deployment_id, revisionId: revision_id } = options
-  const query = { ...logQuery(options), ...window }
+  const query = { ...logQuery({ deploymentId: deployment_id, ...options }), context, ...window }
   if (revision_id === undefined)
     return (await api.GET('/v2/deployments/{deployment_id}/logs', { params: { path: { deployment_id }, query } })).data!
   const params = { path: { deployment_id, revision_id }, query }

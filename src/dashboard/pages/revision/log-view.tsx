@@ -5,13 +5,14 @@ import { IconAlertCircle, IconDownload, IconSearch, IconTextWrap } from '@tabler
 import { useNavigate, useParams, useRouter, useSearch } from '@tanstack/react-router'
 import { type RefObject, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { useApi } from '../../api/client.ts'
+import { RANGES } from '../../components/metrics/ranges.ts'
 import { emptyLogText, type LoggedRevision } from './empty-log.ts'
 import { findFirstError } from './first-error.ts'
 import classes from './log.module.css'
 import { LogBuffer } from './log-buffer.ts'
 import { LogRows } from './log-rows.tsx'
 import { type LogFilter, type LogType, logSource, readWholeLog } from './log-source.ts'
-import { PERIODS, type RevisionSearch } from './search.ts'
+import type { RevisionSearch } from './search.ts'
 
 const ROUTE = '/w/$ws/deployments/$id/revisions/$revisionId'
 const LEVELS = [
@@ -19,12 +20,7 @@ const LEVELS = [
   { value: 'warning', label: 'Warnings and up' },
   { value: 'error', label: 'Errors' },
 ]
-const PERIOD_NAMES = [
-  { value: '15m', label: 'Last 15 minutes' },
-  { value: '1h', label: 'Last hour' },
-  { value: '24h', label: 'Last 24 hours' },
-  { value: '7d', label: 'Last 7 days' },
-]
+const PERIODS = Object.entries(RANGES).map(([value, { words }]) => ({ value, label: `In ${words}` }))
 /** Without filters, so the lines around a line are visible. */
 const NO_FILTERS: RevisionSearch = { level: undefined, q: undefined, fields: undefined, since: undefined }
 const SEARCH_DEBOUNCE_MS = 250
@@ -51,7 +47,7 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
       level: level ?? null,
       query: q ?? null,
       fields: fields ?? null,
-      startTime: since ? new Date(Date.now() - PERIODS[since] * 60_000).toISOString() : null,
+      startTime: since ? new Date(Date.now() - RANGES[since].seconds * 1000).toISOString() : null,
     }),
     [revisionId, id, all, type, level, q, fields, since],
   )
@@ -120,7 +116,7 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
             aria-label="Time"
             placeholder="Any time"
             clearable
-            data={PERIOD_NAMES}
+            data={PERIODS}
             value={since ?? null}
             onChange={(value) =>
               updateSearch({ since: (value ?? undefined) as RevisionSearch['since'], line: undefined })

@@ -1,8 +1,8 @@
 /** The query string of a revision page: the log, its filters and a highlighted line. */
+import { isRange, type RangeName } from '../../components/metrics/ranges.ts'
+
 const TYPES = ['build', 'deploy'] as const
 const LEVELS = ['info', 'warning', 'error'] as const
-/** how far back the lines go, in minutes */
-export const PERIODS = { '15m': 15, '1h': 60, '24h': 1_440, '7d': 10_080 } as const
 
 export interface RevisionSearch {
   log?: (typeof TYPES)[number]
@@ -12,7 +12,8 @@ export interface RevisionSearch {
   q?: string
   /** fields of JSON lines: `name=value`, separated by commas */
   fields?: string
-  since?: keyof typeof PERIODS
+  /** how far back the lines go */
+  since?: RangeName
   /** the log of all revisions */
   all?: true
 }
@@ -24,7 +25,7 @@ export function revisionSearch({ log, line, level, q, fields, since, all }: Reco
     level: LEVELS.find((one) => one === level),
     q: typeof q === 'string' || typeof q === 'number' ? String(q) : undefined,
     fields: typeof fields === 'string' ? fields : undefined,
-    since: (Object.keys(PERIODS) as (keyof typeof PERIODS)[]).find((one) => one === since),
+    since: isRange(since) ? since : undefined,
     all: all === true || undefined,
   }
 }
