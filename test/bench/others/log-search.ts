@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { App } from '../../../src/app/app.ts'
 import { createBlockWriter } from '../../../src/domain/logs/blocks.ts'
+import { writeLog } from '../../support/log.ts'
 import { withApp } from './own-app.ts'
 import { caller, say, time } from './support.ts'
 
@@ -53,6 +54,7 @@ async function measure(app: App, key: string): Promise<void> {
     time(`search of ${LINES} lines: ${what}`, 20, () => call('GET', path + query))
   await search('a frequent text', 'query=checkpoint')
   await search('one line', 'query=NEEDLE-in-the-haystack')
+  await search('one line with 20 around it', 'query=NEEDLE-in-the-haystack&context=10')
   await search('two words of one line', 'query=found%20in%20the%20haystack')
   await search('no line', 'query=no-such-text')
   await search('a text that only other deployments have', 'query=otherwise')
@@ -60,7 +62,48 @@ async function measure(app: App, key: string): Promise<void> {
   await search('a rare text at level error', 'query=needle&level=error')
   await search('a field', 'field=run.status%3D503')
   await search('a field that no line has', 'field=run.id%3Dabc')
+
+  await download(`${app.publicUrl()}/v2/deployments/${deployments[0]!.id}/logs/download?type=deploy`, key)
+
+  const [, other] = deployments
+  const append = () =>
+    writeLog(
+      app.core,
+      Array.from({ length: 100 }, () => lineOf(other!.latest_revision_id)),
+    )
+  await time('100 lines appended to another log', 200, append)
+  let searching = true
+  const searchers = Array.from({ length: SEARCHERS }, async () => {
+    while (searching) await call('GET', `${path}query=no-such-text`)
+  })
+  await time(`  while ${SEARCHERS} clients search`, 200, append)
+  searching = false
+  await Promise.all(searchers)
 }
+
+async function download(url: string, key: string): Promise<void> {
+  const before = process.memoryUsage.rss()
+  let [bytes, peak] = [0, before]
+  const ms = await took(async () => {
+    const { body } = await fetch(url, { headers: { 'x-api-key': key } })
+    for await (const chunk of body!) {
+      bytes += chunk.length
+      peak = Math.max(peak, process.memoryUsage.rss())
+    }
+  })
+  const mib = (count: number) => `${Math.round(count / 2 ** 20)} MiB`
+  say(
+    `download of ${LINES} lines: s, size, growth of memory`,
+    `${(ms / 1000).toFixed(1)}  ${mib(bytes)}  ${mib(peak - before)}`,
+  )
+}
+
+const SEARCHERS = 8
+
+const lineOf = (revisionId: string) => ({
+  ...{ revisionId, attempt: 1, type: 'deploy' as const, time: new Date() },
+  message: `[worker] a request of a thread, ${randomUUID()}`,
+})
 
 async function took(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now()
