@@ -114,6 +114,21 @@ test('a multi-line secret whose name the engine itself reads is refused', async 
   )
 })
 
+test.skipIf(!REAL)('CPU and memory of an image are of the processes in its container', async () => {
+  const claim = claimOf()
+  const { url } = await deploy(claim, imageRevision(ONE))
+  const measured = async () => {
+    const all = await machine.runtime.measure!()
+    return all.find(({ deploymentId }) => deploymentId === claim.deployment.id)!.measures
+  }
+  const { memory } = await measured()
+  // a Node.js process
+  expect(memory).toBeGreaterThan(20e6)
+  for (let i = 0; i < 300; i++) await text(url)
+  expect((await measured()).cpu_seconds).toBeGreaterThan(0)
+  await teardown(claim)
+})
+
 test('a new image replaces the old one, which is removed', async () => {
   const claim = claimOf()
   const first = await deploy(claim, imageRevision(ONE))

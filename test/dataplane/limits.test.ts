@@ -19,6 +19,7 @@ import {
   type ResourceLimits,
   resourceLimitsOf,
 } from '../../src/dataplane/process/isolation/resource-limits.ts'
+import { ProcessUsage } from '../../src/dataplane/process/metrics/process-usage.ts'
 import { processesByUser } from '../../src/dataplane/process/processes/proc.ts'
 import { signalProcesses } from '../../src/dataplane/process/processes/process-tags.mjs'
 import { alive } from './support.ts'
@@ -153,6 +154,16 @@ describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be c
     await expect.poll(() => alive(left), seconds).toBe(false)
     await began.limits.close()
     expect(groupsNamed(DEPLOYMENT)).toEqual([])
+  })
+
+  it('the memory of an agent counts a process that has left it', async () => {
+    const holder = 'const held = Buffer.alloc(100e6, 1); setInterval(() => held.fill(1), 1e3); console.log("held")'
+    const leaves = ['/bin/sh', '-c', '(setsid "$0" -e "$1" &); sleep 600', process.execPath, holder]
+    const { child, output } = await start({ memoryMb: 400 }, leaves)
+    await expect.poll(output, seconds).toBe('held\n')
+    const { memory } = (await new ProcessUsage().measure([child.pid!])).get(child.pid!)!
+    expect(memory).toBeGreaterThan(100e6)
+    expect(memory).toBeLessThan(300e6)
   })
 
   it('the next keeper ends and removes the groups of a killed keeper', async () => {

@@ -62,7 +62,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const builds = new BuildQueue(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
   const calls = new StepCalls()
   const all = new Map<string, SupervisedDeployment>()
-  const { measure, usageOf } = createMeasure(doorFigures)
+  const { measure, usageOf } = createMeasure(doorFigures, (names) => machine.containers.pids(names))
   void machine
     .door()
     .then(updateDoor)

@@ -42,11 +42,9 @@ async function measure(app: App, key: string): Promise<void> {
     const rowsOf = async () =>
       Number((await core.db.$queryRaw<{ n: bigint }[]>`SELECT count(*) AS n FROM metric_chunks`)[0]!.n)
     const stop = new AbortController()
-    const runtime = { measure: measureOf(agents) } as Pick<Runtime, 'measure'> as Runtime
-    void measureRegularly(
-      { controlPlane: localControlPlane(core), runtime, log: core.log as never, clock: core.clock },
-      stop.signal,
-    )
+    const runtime = { measure: measureOf(agents) }
+    const { log, clock } = core
+    void measureRegularly({ controlPlane: localControlPlane(core), runtime, log, clock }, stop.signal)
     await sleep(MEASURED_MS / 2)
     const before = await rowsOf()
     const [ownMeasuring, databaseMeasuring] = await used(postgres, () => sleep(MEASURED_MS))
@@ -95,7 +93,7 @@ function measureOf(agents: readonly Agent[]): NonNullable<Runtime['measure']> {
   let rounds = 0
   // as a door would send them
   const figures = async () => JSON.parse(JSON.stringify(doorFigures(agents, ++rounds))) as DoorFigures
-  const { measure: all } = createMeasure(figures)
+  const { measure: all } = createMeasure(figures, async () => new Map())
   const held = agents.map(({ deploymentId, revisionId, process }) => ({
     deploymentId,
     agents: [{ key: revisionId, revisionId, artifact: '', container: null, pid: process.pid! }],

@@ -8,6 +8,7 @@ import path from 'node:path'
 import { withTimeout } from '../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { AppLayout } from '../isolation/layout.ts'
+import { readProc } from '../processes/proc.ts'
 import { createEngineFinder, type Engine, type EngineOptions, type FindEngine, runEngine } from './engine.ts'
 
 const ENGINE_TIMEOUT_MS = 30_000
@@ -67,6 +68,21 @@ export class Containers {
         `Containers of this deployment could not be removed: remove ${names.join(', ')} by hand.`,
       )
     for (const note of left) fs.rmSync(path.join(folder, note), { force: true })
+  }
+
+  /** The first process of each of these containers, by its name. Left out: it does not run, or on another machine. */
+  async pids(names: readonly string[]): Promise<Map<string, number>> {
+    if (names.length === 0) return new Map()
+    const engine = await this.engine(never)
+    const { lines } = await withTimeout(ENGINE_TIMEOUT_MS, never, (inTime) =>
+      runEngine(engine, ['container', 'inspect', '--format', '{{.Name}} {{.Id}} {{.State.Pid}}', ...names], inTime),
+    )
+    return new Map(
+      lines.flatMap((line): [string, number][] => {
+        const [, name = '', id = '', pid = ''] = /^\/?(\S+) ([0-9a-f]{64}) (\d+)$/.exec(line) ?? []
+        return id !== '' && readProc(`${pid}/cgroup`).includes(id) ? [[name, Number(pid)]] : []
+      }),
+    )
   }
 
   #notes(deploymentId: string): string {

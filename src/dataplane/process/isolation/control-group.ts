@@ -67,6 +67,14 @@ export class ControlGroup {
     return group.#hierarchies.length > 0 ? group : null
   }
 
+  /** The group of a running agent's process. Null: it has none. */
+  static of(pid: number): ControlGroup | null {
+    const hierarchies = findPlaces(pid).flatMap(({ folders: [folder = ''], version, controllers }) =>
+      path.basename(path.dirname(folder)) === PARENT_GROUP ? [{ folder, version, controllers }] : [],
+    )
+    return hierarchies.length > 0 ? new ControlGroup(hierarchies) : null
+  }
+
   has(controller: Controller): boolean {
     return this.#hierarchyOf(controller) !== undefined
   }
@@ -86,6 +94,21 @@ export class ControlGroup {
       processes: Number(read(pids, 'pids.current') || 0),
       peak: Number(read(memory, peak) || read(memory, 'memory.max_usage_in_bytes')) || null,
     }
+  }
+
+  /**
+   * CPU time of all its processes since it was created, also of ended ones, and their memory in bytes without the file cache that
+   * the kernel can drop. Null: not counted here.
+   */
+  usage(): { cpuSeconds: number | null; memory: number | null } {
+    const memory = this.#hierarchyOf('memory')
+    const [used, cache] =
+      memory?.version === 2 ? ['memory.current', 'inactive_file'] : ['memory.usage_in_bytes', 'total_inactive_file']
+    const bytes = Number(read(memory, used)) - counterIn(read(memory, 'memory.stat'), cache)
+    // version 2 counts CPU in every group, version 1 where `cpuacct` is mounted with `cpu`
+    const cpu = this.#hierarchyOf('cpu') ?? this.#hierarchies.find(({ version }) => version === 2)
+    const nanoseconds = Number(read(cpu, 'cpuacct.usage')) || 1000 * counterIn(read(cpu, 'cpu.stat'), 'usage_usec')
+    return { cpuSeconds: nanoseconds / 1e9 || null, memory: bytes > 0 ? bytes : null }
   }
 
   /** Sends SIGKILL to all processes in the group. Resolves when they are gone, or after 5 s. */

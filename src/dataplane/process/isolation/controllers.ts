@@ -1,5 +1,5 @@
 /**
- * Finds this process's control group for each controller. Version 1 mounts controllers separately or a few together.
+ * Finds a process's control group for each controller. Version 1 mounts controllers separately or a few together.
  * Version 2 mounts all in one place. A machine may have both, each controller in one of them.
  */
 import fs from 'node:fs'
@@ -11,7 +11,7 @@ export type Controller = (typeof CONTROLLERS)[number]
 export interface Place {
   version: 1 | 2
   controllers: Controller[]
-  /** the group of this process, then its ancestors up to the mount */
+  /** the group of the process, then its ancestors up to the mount */
   folders: string[]
 }
 
@@ -23,10 +23,10 @@ interface Mount {
   controllers: string[]
 }
 
-/** The places of this machine's controllers, even where this process may not write. Empty except on Linux. */
-export function findPlaces(): Place[] {
+/** The places of this machine's controllers for a process, even where this one may not write. Empty except on Linux. */
+export function findPlaces(pid: number | 'self' = 'self'): Place[] {
   if (process.platform !== 'linux') return []
-  const groups = linesOf('/proc/self/cgroup').map((line) => /^\d+:([^:]*):(.*)$/.exec(line) ?? [])
+  const groups = linesOf(`/proc/${pid}/cgroup`).map((line) => /^\d+:([^:]*):(.*)$/.exec(line) ?? [])
   const places: Place[] = []
   for (const mount of linesOf('/proc/self/mountinfo').flatMap(mountIn)) {
     const isPlaced = (each: Controller) => places.some(({ controllers }) => controllers.includes(each))

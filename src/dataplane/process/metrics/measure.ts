@@ -17,19 +17,37 @@ export interface HeldDeployment {
   restarts: readonly AgentRestart[]
 }
 
-export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
+/** `pidsOf`: the first process of each container, by its name. */
+export function createMeasure(
+  readFigures: () => Promise<DoorFigures | null>,
+  pidsOf: (containers: string[]) => Promise<Map<string, number>>,
+) {
   const counts = new DoorCounts()
   const usage = new ProcessUsage()
   const restartCounts = new RestartCounts()
   /** by deployment */
   let totals = new Map<string, Pick<AgentUsage, 'cpuSeconds' | 'memory' | 'restarts'>>()
 
+  /** first processes of containers, by the process of the engine's client */
+  let inside = new Map<number, number>()
+
+  /** Replaces the engine's client, which is the process of an image's agent. An engine that fails leaves images unmeasured. */
+  async function leadersOf(agents: readonly SupervisedAgent[]): Promise<Map<number, number>> {
+    const running = agents.flatMap(({ pid, container }) => (pid === null ? [] : [{ pid, container }]))
+    const unknown = running.filter(({ pid, container }) => container && !inside.has(pid))
+    const found = await pidsOf(unknown.map(({ container }) => container!)).catch(() => new Map<string, number>())
+    const leaders = running.map(
+      ({ pid, container }) => [pid, container ? (inside.get(pid) ?? found.get(container)) : pid] as const,
+    )
+    inside = new Map(leaders.flatMap(([pid, leader]) => (leader === undefined ? [] : [[pid, leader]])))
+    return inside
+  }
+
   /** Measures the time since the call before. */
   async function measure(held: readonly HeldDeployment[]): Promise<Measured[]> {
-    // an image's process is the engine's client
-    const leaders = held.flatMap(({ agents }) => agents.flatMap(({ pid, container }) => (container ? [] : (pid ?? []))))
+    const leaders = await leadersOf(held.flatMap(({ agents }) => agents))
     const [used, counted] = await Promise.all([
-      usage.measure(leaders),
+      usage.measure([...leaders.values()]),
       readFigures().then((found) => counts.since(found)),
     ])
     const restarts = restartCounts.count(held.flatMap((one) => one.restarts))
@@ -49,7 +67,7 @@ export function createMeasure(readFigures: () => Promise<DoorFigures | null>) {
         // a revision that has gone, or an agent that sleeps
         const isGone = !isServing && own.length === 0 && restarted === 0
         if (isGone && Object.values(measures).every((value) => value === 0)) return []
-        const processes = sumOf(own.flatMap(({ pid }) => used.get(pid!) ?? []))
+        const processes = sumOf(own.flatMap(({ pid }) => used.get(leaders.get(pid!) ?? 0) ?? []))
         const all = { ...measures, ...processes, restarts: restarted, ...(isServing && about(serving)) }
         return [{ deploymentId, revisionId, latencies, measures: all }]
       })

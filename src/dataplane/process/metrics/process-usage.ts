@@ -1,6 +1,7 @@
-/** CPU and memory of all agents, from one read of the machine's processes. */
+/** CPU and memory of all agents, from their control groups, or else from one read of the machine's processes. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { ControlGroup } from '../isolation/control-group.ts'
 import { processIds, processStat, readProc } from '../processes/proc.ts'
 
 /** Processes that are read before other work of the server gets its turn. */
@@ -22,13 +23,13 @@ interface Process {
 export interface Usage {
   /** since the last call; null: it ran before that, but was not measured */
   cpuSeconds: number | null
-  /** resident memory in bytes. Pages that processes share count once for each. */
+  /** in bytes. Without a control group, pages that processes share count once for each. */
   memory: number
 }
 
 export class ProcessUsage {
   /** CPU seconds since the start, by process id and start of the leader */
-  #before = new Map<string, number>()
+  #before = new Map<string, { total: number; group: ControlGroup | null }>()
   /** of the last call, in seconds since the boot */
   #at = Number.POSITIVE_INFINITY
 
@@ -54,13 +55,20 @@ export class ProcessUsage {
     const at = this.#at
     this.#before = new Map()
     this.#at = now
-    const found = [...sums].map(([pid, { cpuSeconds: total, memory }]): [number, Usage] => {
+    const found = [...sums].map(([pid, sum]): [number, Usage] => {
       const { started } = byPid.get(pid)!
       const key = `${pid} ${started}`
-      const last = before.get(key) ?? (started >= at ? 0 : null)
-      this.#before.set(key, total)
-      // the CPU time of a child that its parent did not wait for is lost
-      return [pid, { cpuSeconds: last === null ? null : Math.max(0, total - last), memory }]
+      const known = before.get(key)
+      const group = known ? known.group : ControlGroup.of(pid)
+      const counted = group?.usage()
+      // without a group, the CPU time of a child that its parent did not wait for is lost
+      const total = counted?.cpuSeconds ?? sum.cpuSeconds
+      const last = known?.total ?? (started >= at ? 0 : null)
+      this.#before.set(key, { total, group })
+      return [
+        pid,
+        { cpuSeconds: last === null ? null : Math.max(0, total - last), memory: counted?.memory ?? sum.memory },
+      ]
     })
     return new Map(found)
   }
