@@ -1,9 +1,8 @@
 /** Sends spans and log lines with OpenTelemetry's SDK, which reads its OTEL_ variables itself. Imported only when it is needed. */
-import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Span as OtelSpan, SpanContext } from '@opentelemetry/api'
 import { logs } from '@opentelemetry/api-logs'
-import { api, core, NodeSDK, resources } from '@opentelemetry/sdk-node'
+import { api, core, NodeSDK, resources, tracing } from '@opentelemetry/sdk-node'
 import { VERSION } from '../files/version.ts'
 import {
   type EndedSpan,
@@ -28,6 +27,7 @@ export function startSdk(settings: TelemetrySettings): Tracing {
   for (const [name, value] of Object.entries(settings)) if (value) process.env[name] = value
   let problem: (error: Error) => void = () => undefined
   core.setGlobalErrorHandler((error) => problem(error instanceof Error ? error : new Error(String(error))))
+  const ids = new tracing.RandomIdGenerator()
   let givenId: string | null = null
   const sdk = new NodeSDK({
     // each span is given its parent: the default manager's AsyncLocalStorage costs Node 20 a tenth of every request
@@ -41,9 +41,9 @@ export function startSdk(settings: TelemetrySettings): Tracing {
     ),
     ...(settings.OTEL_LOGS_EXPORTER === 'none' ? { logRecordProcessors: [] } : {}),
     idGenerator: {
-      generateTraceId: () => randomBytes(16).toString('hex'),
+      generateTraceId: ids.generateTraceId,
       generateSpanId() {
-        const id = givenId ?? randomBytes(8).toString('hex')
+        const id = givenId ?? ids.generateSpanId()
         givenId = null
         return id
       },
@@ -55,7 +55,7 @@ export function startSdk(settings: TelemetrySettings): Tracing {
 
   function begin(name: string, parent: SpanContext | null, { kind, startedAt, attributes }: SpanOptions): OtelSpan {
     const context = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
-    const options = { kind: KINDS[kind ?? 'internal'], root: !parent, ...(startedAt && { startTime: startedAt }) }
+    const options = { kind: KINDS[kind ?? 'internal'], ...(startedAt && { startTime: startedAt }) }
     return tracer.startSpan(name, { ...options, ...(attributes && { attributes }) }, context)
   }
 

@@ -2,7 +2,7 @@
  * Spans of a trace, for code that does not import OpenTelemetry. sdk.ts implements them. Without a collector there is no
  * `Tracing` and no span, so `tracing?.` and `span?.` cost nothing (README.md).
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 type Attributes = Record<string, string | number | boolean>
 
@@ -93,7 +93,7 @@ export const traceIdOf = (traceparent: string): string => traceparent.split('-')
 export const isSampled = (traceparent: string): boolean => (Number.parseInt(traceparent.split('-')[3]!, 16) & 1) === 1
 
 /** The id of the ended span with this key. */
-export const spanIdOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 16)
+export const spanIdOf = (key: string): string => hash('sha256', key).slice(0, 16)
 
 /** The traceparent of the work inside the ended span with this key. */
 export function traceparentOf({ parent, key }: { parent: string; key: string }): string {
