@@ -11,7 +11,7 @@ export type Row = readonly [folders: string, imports: string]
 /** Folders without knowledge of deployments: errors, parsing, paging, encryption, SQL. */
 const BASE = 'domain/errors domain/crypto domain/sql domain/parsing domain/paging'
 /** Folders that every verb of the domain may import. */
-const GROUND = `${BASE} domain/values domain/ports domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/query-engine platform/async platform/log platform/tracing`
+const GROUND = `${BASE} domain/values domain/ports domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/query-engine platform/async platform/log platform/tracing platform/http/outbound-failure.ts`
 /** The parts of the control plane that a data plane may import. */
 const CONTRACT =
   'domain/protocol domain/errors/errors.ts domain/values/agent-host.ts domain/values/health-path.ts domain/values/metrics.ts domain/values/image-reference.ts domain/values/repository-url.ts'
@@ -25,7 +25,7 @@ export const FOLDERS: readonly Row[] = [
   // the platform: code for any server, without knowledge of agents
   ['platform/log', ''],
   ['platform/async', 'platform/log'],
-  ['platform/http', ''],
+  ['platform/http', 'platform/async'],
   ['platform/programs platform/files', ''],
   ['platform/config', 'platform/log platform/files'],
   ['platform/tracing', 'platform/files'],
@@ -41,7 +41,7 @@ export const FOLDERS: readonly Row[] = [
   ['domain/sql', 'domain/parsing'],
   ['domain/paging', 'domain/errors domain/parsing domain/sql'],
   ['domain/values', BASE],
-  ['domain/ports domain/protocol', `${BASE} domain/values`],
+  ['domain/ports domain/protocol', `${BASE} domain/values platform/http/outbound-failure.ts`],
   ['domain/outbox', `${BASE} domain/values platform/async platform/log`],
   ['domain/concurrency', BASE],
   ['domain/transaction', GROUND],
@@ -88,7 +88,7 @@ export const FOLDERS: readonly Row[] = [
     `domain/ports ${BASE} domain/values domain/sources/uploads.ts platform/*`,
   ],
 
-  ['adapters/webhooks', 'domain/ports platform/http adapters/oauth/guarded-fetch.ts adapters/oauth/guarded-connect.ts'],
+  ['adapters/webhooks', 'domain/ports platform/http'],
 
   // the data plane: it knows only the protocol of the control plane
   ['dataplane/runtimes', `${CONTRACT} platform/async`],
@@ -229,7 +229,7 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 5_110],
+  ['platform/**', 5_435],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
     4_430,
@@ -251,7 +251,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   // delivery of events: at least once and in order, with retries (docs/webhooks.md)
   ['domain/webhooks', 900],
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_380],
-  ['adapters/*', 2_530],
+  ['adapters/*', 2_235],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_580],
   ['dataplane/process/** door', 13_680],
   ['dataplane/kubernetes/**', 6_575],
@@ -294,7 +294,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['oauth4webapi openid-client', 'adapters/oauth'],
   ['@aws-sdk/*', 'adapters/storage'],
   ['standardwebhooks', 'adapters/webhooks'],
-  ['undici', 'platform/http adapters/oauth'],
+  ['undici', 'platform/http'],
   ['@opentelemetry/*', 'platform/tracing'],
   ['esbuild', 'dataplane/process/machine start'],
   ['openapi-typescript', 'start'],

@@ -2,7 +2,8 @@
 import { inspect } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
-import { clauseOf, OAuthFailure, type ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
+import type { ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
+import { clauseOf, OutboundFailure } from '../../src/platform/http/outbound-failure.ts'
 import { accessAt, cameBack, failureOf, idToken, tokensOf } from '../support/oauth-access.ts'
 import { type Disturbance, startOAuthServer } from '../support/oauth-server.ts'
 import { useOAuthServer } from './support.ts'
@@ -228,7 +229,7 @@ test('no failure contains a secret, not even in nested properties', async () => 
     { status: 200, body: canary },
     { status: 401, body: canary, type: 'text/html' },
   ]
-  const failures: OAuthFailure[] = []
+  const failures: OutboundFailure[] = []
   for (const answer of answers) {
     server.next(answer, 2)
     failures.push(await failureOf(oauth.exchange(secret, grant)))
@@ -239,7 +240,7 @@ test('no failure contains a secret, not even in nested properties', async () => 
   failures.push(await failureOf(oauth.userinfo(secret, server.userinfoUrl, `${canary}-token`)))
   failures.push(await failureOf(oauth.exchange(secret, { ...grant, state: 'another' })))
   for (const one of failures) {
-    expect(one).toBeInstanceOf(OAuthFailure)
+    expect(one).toBeInstanceOf(OutboundFailure)
     const all = `${inspect(one, { depth: 20, showHidden: true })} ${JSON.stringify(one)} ${one.stack}`
     expect(all).not.toContain(canary)
   }

@@ -103,7 +103,7 @@ describe('a login fails', () => {
     const body = JSON.stringify({ access_token: 'a', token_type: 'bearer', id_token: forged })
     provider.next({ status: 200, body })
     const refused = await failureOf(login.claims(answer, REDIRECT_URI, secrets, enough))
-    expect(refused).toMatchObject({ name: 'OAuthFailure', kind: 'unusable' })
+    expect(refused).toMatchObject({ name: 'OutboundFailure', kind: 'unusable' })
     expect(`${refused.stack} ${JSON.stringify(refused)}`).not.toContain('mallory')
   })
 
@@ -113,7 +113,7 @@ describe('a login fails', () => {
       const { answer, secrets } = await walk(provider, login)
       const mixed = { ...secrets, [name]: newLogin(new Date())[name] }
       const refused = await failureOf(login.claims(answer, REDIRECT_URI, mixed, enough))
-      expect(refused.name).toBe('OAuthFailure')
+      expect(refused.name).toBe('OutboundFailure')
       expect(['unusable', 'refused']).toContain(refused.kind)
     }
   })

@@ -1,8 +1,8 @@
 /** Discovery of an MCP server's authorization server and registration of a client. */
 import { expect, test } from 'vitest'
-import { createOutbound } from '../../src/adapters/oauth/guarded-fetch.ts'
 import { registerForMcp } from '../../src/adapters/oauth/mcp-discovery.ts'
 import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/ports/oauth-client.ts'
+import { createOutbound } from '../../src/platform/http/guarded-fetch.ts'
 import { type McpServer, RESOURCE_METADATA, SERVER_METADATA } from '../support/mcp-server.ts'
 import { mcpServer, OPENID, REDIRECT, RULES } from './mcp-support.ts'
 import { useOAuthServer } from './support.ts'

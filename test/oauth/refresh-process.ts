@@ -1,7 +1,7 @@
 // Calls the URLs in its arguments and prints the outcomes. A separate process, because trusted certificates are set at its start.
 
-import { createOutbound } from '../../src/adapters/oauth/guarded-fetch.ts'
-import { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
+import { createOutbound } from '../../src/platform/http/guarded-fetch.ts'
+import { OutboundFailure } from '../../src/platform/http/outbound-failure.ts'
 
 // every name resolves to this machine, because some systems do not resolve names below localhost
 const outbound = createOutbound({ allow: ['127.0.0.1'] }, (_name, _options, done) =>
@@ -12,7 +12,7 @@ for (const url of process.argv.slice(2)) {
   try {
     outcomes.push(await (await outbound.fetch(url)).text())
   } catch (error) {
-    if (!(error instanceof OAuthFailure)) throw error
+    if (!(error instanceof OutboundFailure)) throw error
     outcomes.push(`${error.kind}: ${error.message}`)
   }
 }

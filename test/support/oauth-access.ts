@@ -1,5 +1,6 @@
 /** A client at a test provider, and a person who goes through its flow. */
-import type { OAuthClient, OAuthFailure, ProviderAccess, TokenSet } from '../../src/domain/ports/oauth-client.ts'
+import type { OAuthClient, ProviderAccess, TokenSet } from '../../src/domain/ports/oauth-client.ts'
+import type { OutboundFailure } from '../../src/platform/http/outbound-failure.ts'
 import type { ClientAuth, OAuthServer } from './oauth-server.ts'
 
 export const REDIRECT_URI = 'https://pilothouse.test/v2/auth/callback/acme'
@@ -65,7 +66,7 @@ export async function tokensOf(
 }
 
 /** The failure of a call that must fail. */
-export const failureOf = (call: Promise<unknown>): Promise<OAuthFailure> =>
+export const failureOf = (call: Promise<unknown>): Promise<OutboundFailure> =>
   call.then(
     () => Promise.reject(new Error('it went well')),
     (error) => error,

@@ -1,10 +1,11 @@
 /** The OAuth client, on top of oauth4webapi. Every call uses the guarded fetch (README.md). */
 import * as oauth from 'oauth4webapi'
-import { type Account, type OAuthClient, OAuthFailure, type ProviderAccess } from '../../domain/ports/oauth-client.ts'
+import type { Account, OAuthClient, ProviderAccess } from '../../domain/ports/oauth-client.ts'
+import type { ResolveHost } from '../../platform/http/guarded-connect.ts'
+import { createOutbound, type Outbound } from '../../platform/http/guarded-fetch.ts'
 import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { readJsonObject, requireUsableStatus, toOAuthFailure } from './failure.ts'
-import type { ResolveHost } from './guarded-connect.ts'
-import { createOutbound, type Outbound } from './guarded-fetch.ts'
+import { OutboundFailure } from '../../platform/http/outbound-failure.ts'
+import { readJsonObject, requireUsableStatus, toOutboundFailure } from './failure.ts'
 import { registerForMcp } from './mcp-discovery.ts'
 import { findEndpoints } from './server-metadata.ts'
 import { accountFromClaims, readTokenSet, scopeParameters } from './token-response.ts'
@@ -89,11 +90,11 @@ function validateCallback(
     const valid = oauth.validateAuthResponse(server, client, parameters, state)
     if (valid.get('code')) return valid
   } catch (error) {
-    const failure = toOAuthFailure(error, 'a call-back')
+    const failure = toOutboundFailure(error, 'a call-back')
     if (failure.kind === 'refused') throw failure
   }
   const iss = parameters.get('iss')
-  throw new OAuthFailure(
+  throw new OutboundFailure(
     'unusable',
     iss !== null && iss !== access.issuer
       ? 'did not send this callback: its iss names another issuer'
@@ -116,10 +117,10 @@ async function revoke(
     if (response.ok) return
     // A challenge (401) hides the error code from the library, so the code is read from the body.
     const { error } = await readJsonObject(response, 'a revocation')
-    if (typeof error !== 'string') throw new OAuthFailure('unusable', `answered ${response.status}`)
+    if (typeof error !== 'string') throw new OutboundFailure('unusable', `answered ${response.status}`)
     await oauth.processRevocationResponse(Response.json({ error }, { status: response.status }))
   } catch (error) {
-    const failure = toOAuthFailure(error, 'a revocation')
+    const failure = toOutboundFailure(error, 'a revocation')
     // The provider does not know the token or can't revoke its type (RFC 7009, 2.2 and 2.2.1): a retry is useless.
     if (failure.error === 'invalid_token' || failure.error === 'unsupported_token_type') return
     throw failure
@@ -142,7 +143,7 @@ async function userinfo(
   } catch (error) {
     // a response without `sub`: some providers identify accounts differently
     if (error instanceof oauth.OperationProcessingError && error.code === oauth.INVALID_RESPONSE) return null
-    throw toOAuthFailure(error, 'an account')
+    throw toOutboundFailure(error, 'an account')
   }
 }
 

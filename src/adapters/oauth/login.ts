@@ -1,10 +1,10 @@
 /** The organization's login by OpenID Connect, with PKCE, nonce and state (docs/operations.md#login-by-openid-connect). */
 import * as oidc from 'openid-client'
 import type { Claims, Login } from '../../domain/ports/login.ts'
-import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
+import { createOutbound } from '../../platform/http/guarded-fetch.ts'
+import { OutboundFailure } from '../../platform/http/outbound-failure.ts'
 import { basicAuthentication } from './client.ts'
-import { toOAuthFailure } from './failure.ts'
-import { createOutbound } from './guarded-fetch.ts'
+import { toOutboundFailure } from './failure.ts'
 
 export interface LoginSettings {
   issuer: string
@@ -40,7 +40,7 @@ export function createLogin(
     const sent = body instanceof URLSearchParams || typeof body === 'string' ? body : null
     const response = await outbound.fetch(url, { method, headers, body: sent, timeoutMs })
     // a 5xx counts as no response; its body is ignored
-    if (response.status >= 500) throw new OAuthFailure('unanswered', `answered ${response.status}`)
+    if (response.status >= 500) throw new OutboundFailure('unanswered', `answered ${response.status}`)
     return response
   }
 
@@ -52,7 +52,7 @@ export function createLogin(
     })
     const { authorization_endpoint, token_endpoint, jwks_uri } = configuration.serverMetadata()
     if (!authorization_endpoint || !token_endpoint || !jwks_uri)
-      throw new OAuthFailure('unusable', 'publishes no endpoints for logins')
+      throw new OutboundFailure('unusable', 'publishes no endpoints for logins')
     known = { configuration, since: now() }
     return configuration
   }
@@ -82,7 +82,8 @@ export function createLogin(
   }
 
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
-    if (runningLogins >= MAX_CONCURRENT_LOGINS) throw new OAuthFailure('unreachable', 'has too many concurrent logins')
+    if (runningLogins >= MAX_CONCURRENT_LOGINS)
+      throw new OutboundFailure('unreachable', 'has too many concurrent logins')
     runningLogins++
     try {
       return await work()
@@ -133,10 +134,10 @@ export function createLogin(
 }
 
 /** The library's errors contain the response, so only the error code is passed on. */
-function toLoginFailure(error: unknown): OAuthFailure {
-  if (!(error instanceof oidc.ClientError)) return toOAuthFailure(error, 'what a login needs')
-  if (error.cause instanceof OAuthFailure) return error.cause
-  return new OAuthFailure(
+function toLoginFailure(error: unknown): OutboundFailure {
+  if (!(error instanceof oidc.ClientError)) return toOutboundFailure(error, 'what a login needs')
+  if (error.cause instanceof OutboundFailure) return error.cause
+  return new OutboundFailure(
     'unusable',
     `answered with something that can't be trusted (${error.code ?? 'no further details'})`,
   )

@@ -1,12 +1,8 @@
 /** Finds and checks the metadata of an MCP server's authorization server (RFC 8414, OpenID Connect Discovery). */
 import * as oauth from 'oauth4webapi'
-import {
-  McpDiscoveryError,
-  McpUnavailableError,
-  OAuthFailure,
-  type RegisteredClient,
-} from '../../domain/ports/oauth-client.ts'
+import { McpDiscoveryError, McpUnavailableError, type RegisteredClient } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal } from '../../platform/http/outbound-address.ts'
+import { OutboundFailure } from '../../platform/http/outbound-failure.ts'
 import { describeNonMetadata } from './failure.ts'
 import {
   discoveryOptions,
@@ -102,7 +98,7 @@ async function readMetadata(issuer: URL, request: () => Promise<Response>): Prom
     response = requireAvailable(await request())
   } catch (error) {
     // the other locations are on the same server, but only this one may fail
-    if (error instanceof OAuthFailure && error.kind === 'unusable') return { why: 'trouble', how: error.message }
+    if (error instanceof OutboundFailure && error.kind === 'unusable') return { why: 'trouble', how: error.message }
     throw error
   }
   const copy = response.clone()

@@ -8,9 +8,9 @@ import {
 } from '../../domain/ports/oauth-client.ts'
 import { AUTH_METHODS, type AuthMethod } from '../../domain/values/oauth-provider.ts'
 import { withTimeout } from '../../platform/async/time-limit.ts'
+import type { Outbound } from '../../platform/http/guarded-fetch.ts'
 import type { OutboundRules } from '../../platform/http/outbound-address.ts'
-import { toOAuthFailure } from './failure.ts'
-import type { Outbound } from './guarded-fetch.ts'
+import { toOutboundFailure } from './failure.ts'
 import { findAuthorizationServer, type UsableServer } from './mcp-authorization-server.ts'
 import { type McpRequests, requireAvailable, toMcpError } from './mcp-requests.ts'
 import { findProtectedResource } from './mcp-resource-metadata.ts'
@@ -108,7 +108,7 @@ async function readRegistration(response: Response): Promise<oauth.OmitSymbolPro
     return await oauth.processDynamicClientRegistrationResponse(answer)
   } catch (error) {
     if (status === 401 || status === 403) throw registrationError('registers no clients without credentials')
-    const { error: code } = toOAuthFailure(error, 'a client')
+    const { error: code } = toOutboundFailure(error, 'a client')
     throw registrationError(
       code ? `refused to register a client (${code})` : 'did not return a client for the registration',
     )

@@ -1,8 +1,9 @@
 /** The requests of MCP discovery: each guarded, and all within one deadline. */
 import * as oauth from 'oauth4webapi'
-import { McpUnavailableError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
+import { McpUnavailableError } from '../../domain/ports/oauth-client.ts'
+import type { Outbound } from '../../platform/http/guarded-fetch.ts'
 import type { OutboundRules } from '../../platform/http/outbound-address.ts'
-import type { Outbound } from './guarded-fetch.ts'
+import { OutboundFailure } from '../../platform/http/outbound-failure.ts'
 
 export interface McpRequests {
   outbound: Outbound
@@ -25,7 +26,7 @@ export const getJson = ({ outbound, signal }: McpRequests, url: string): Promise
 /** A failing or overloaded server says nothing about its metadata, so a later call may succeed. */
 export function requireAvailable(response: Response): Response {
   if (response.status >= 500 || response.status === 429)
-    throw new OAuthFailure('unusable', `answered ${response.status}`)
+    throw new OutboundFailure('unusable', `answered ${response.status}`)
   return response
 }
 
@@ -36,7 +37,7 @@ export function toMcpError(
   url: URL | string,
   error: unknown,
 ): unknown {
-  if (!(error instanceof OAuthFailure)) return error
+  if (!(error instanceof OutboundFailure)) return error
   const late = `did not answer in time (all calls together have ${timeoutMs / 1000} s)`
   return new McpUnavailableError(`${what}: ${new URL(url).host} ${signal.aborted ? late : error.message}.`)
 }

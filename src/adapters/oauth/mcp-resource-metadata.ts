@@ -1,8 +1,9 @@
 /** Reads an MCP server's protected-resource metadata: its identifier and its authorization servers (RFC 9728). */
 import * as oauth from 'oauth4webapi'
-import { McpDiscoveryError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
+import { McpDiscoveryError } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal } from '../../platform/http/outbound-address.ts'
-import { describeNonMetadata, WrongAddressFailure } from './failure.ts'
+import { OutboundFailure, WrongAddressFailure } from '../../platform/http/outbound-failure.ts'
+import { describeNonMetadata } from './failure.ts'
 import {
   discoveryOptions,
   getJson,
@@ -95,7 +96,7 @@ async function metadataUrlFromChallenge(requests: McpRequests, server: URL): Pro
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const ping = { method: 'POST', headers, body: PING, signal, timeoutMs: timeoutMs * PING_SHARE }
   const answer = await outbound.fetch(server.href, ping).catch((error) => {
-    if (error instanceof OAuthFailure && error.kind === 'unanswered') return null
+    if (error instanceof OutboundFailure && error.kind === 'unanswered') return null
     throw toServerError(requests, 'This MCP server could not be asked', server, error)
   })
   const header = answer?.status === 401 ? answer.headers.get('www-authenticate') : null

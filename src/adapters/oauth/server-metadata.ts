@@ -6,10 +6,11 @@ import {
   discoveryRequest,
   processDiscoveryResponse,
 } from 'oauth4webapi'
-import { OAuthFailure, type ProviderAccess, type PublishedEndpoints } from '../../domain/ports/oauth-client.ts'
+import type { ProviderAccess, PublishedEndpoints } from '../../domain/ports/oauth-client.ts'
+import type { Outbound } from '../../platform/http/guarded-fetch.ts'
 import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { toOAuthFailure } from './failure.ts'
-import type { Outbound } from './guarded-fetch.ts'
+import { OutboundFailure } from '../../platform/http/outbound-failure.ts'
+import { toOutboundFailure } from './failure.ts'
 
 /** Each costs two concurrent requests. */
 const MAX_ISSUERS = 5
@@ -17,7 +18,7 @@ const TIMEOUT_MS = 10_000
 
 /**
  * Reads metadata at the issuers that the two URLs suggest and uses the one whose `token_endpoint` equals the configured URL. All
- * null: none found. Throws OAuthFailure when none was found and the token endpoint's server could not be reached.
+ * null: none found. Throws OutboundFailure when none was found and the token endpoint's server could not be reached.
  */
 export async function findEndpoints(
   rules: OutboundRules,
@@ -70,7 +71,7 @@ async function readMetadata(
   outbound: Outbound,
   issuer: URL,
   algorithm: 'oauth2' | 'oidc',
-): Promise<{ metadata?: AuthorizationServer; failure?: OAuthFailure }> {
+): Promise<{ metadata?: AuthorizationServer; failure?: OutboundFailure }> {
   const fetchWithTimeout = (url: string, init: { headers: Record<string, string> }) =>
     outbound.fetch(url, { headers: init.headers, timeoutMs: TIMEOUT_MS })
   const options = { algorithm, [customFetch]: fetchWithTimeout, [allowInsecureRequests]: true }
@@ -78,10 +79,10 @@ async function readMetadata(
   try {
     response = await discoveryRequest(issuer, options)
   } catch (error) {
-    return { failure: toOAuthFailure(error, 'metadata') }
+    return { failure: toOutboundFailure(error, 'metadata') }
   }
   // a failing server says nothing about its metadata
-  if (response.status >= 500) return { failure: new OAuthFailure('unusable', `answered ${response.status}`) }
+  if (response.status >= 500) return { failure: new OutboundFailure('unusable', `answered ${response.status}`) }
   try {
     return { metadata: await processDiscoveryResponse(issuer, response) }
   } catch {

@@ -1,9 +1,10 @@
 /** Reads the response of a token endpoint and the account that it names. Known providers deviate from the standard (RFC 6749, 5.1 and 5.2). */
 import { decodeJwt } from 'jose'
 import { type AuthorizationServer, type Client, processGenericTokenEndpointResponse } from 'oauth4webapi'
-import { type Account, OAuthFailure, type TokenSet } from '../../domain/ports/oauth-client.ts'
+import type { Account, TokenSet } from '../../domain/ports/oauth-client.ts'
 import { type ProviderType, scope } from '../../domain/values/oauth-provider.ts'
-import { readJsonObject, toOAuthFailure } from './failure.ts'
+import { OutboundFailure } from '../../platform/http/outbound-failure.ts'
+import { readJsonObject, toOutboundFailure } from './failure.ts'
 
 const MAX_LENGTH = 255
 
@@ -102,7 +103,7 @@ const MAX_EXPIRES_IN_SECONDS = 10 * 365 * 24 * 3600
 
 const MAX_SCOPES = 500
 
-/** Throws OAuthFailure: `refused`, `unusable` without a usable token, `unanswered` for truncated JSON. */
+/** Throws OutboundFailure: `refused`, `unusable` without a usable token, `unanswered` for truncated JSON. */
 export async function readTokenSet(
   pendingResponse: Promise<Response>,
   server: AuthorizationServer,
@@ -115,7 +116,7 @@ export async function readTokenSet(
     const { id_token, expires_in, ...answer } = toStandardResponse(type, body)
     const read = await processGenericTokenEndpointResponse(server, client, toLibraryResponse(response.status, answer))
     if (read.token_type !== 'bearer')
-      throw new OAuthFailure('unusable', 'answered with a token that is not a bearer token')
+      throw new OutboundFailure('unusable', 'answered with a token that is not a bearer token')
     return {
       accessToken: read.access_token,
       tokenType: read.token_type,
@@ -125,7 +126,7 @@ export async function readTokenSet(
       account: accountFromResponse(type, body, accountFromIdToken(id_token)),
     }
   } catch (error) {
-    throw toOAuthFailure(error, EXPECTED_CONTENT)
+    throw toOutboundFailure(error, EXPECTED_CONTENT)
   }
 }
 
@@ -136,7 +137,7 @@ export async function readTokenSet(
 function toLibraryResponse(status: number, answer: Record<string, unknown>): Response {
   const { error } = answer
   if (typeof error === 'string' && error !== '') return Response.json({ error }, { status: 400 })
-  if (status >= 400) throw new OAuthFailure('unusable', `answered ${status}`)
+  if (status >= 400) throw new OutboundFailure('unusable', `answered ${status}`)
   // Twitch sends an array (dev.twitch.tv/docs/authentication/getting-tokens-oauth)
   const standard = { ...answer, scope: Array.isArray(answer.scope) ? answer.scope.join(' ') : answer.scope }
   const present = Object.entries(standard).filter(

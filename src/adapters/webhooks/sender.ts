@@ -1,10 +1,10 @@
 /** Sends webhooks, signed by Standard Webhooks (github.com/standard-webhooks/standard-webhooks), through the guarded fetch. */
 import { Webhook } from 'standardwebhooks'
-import { clauseOf } from '../../domain/ports/oauth-client.ts'
 import { WEBHOOK_TIMEOUT_MS, type WebhookOutcome, type WebhookSender } from '../../domain/ports/webhook-sender.ts'
+import type { ResolveHost } from '../../platform/http/guarded-connect.ts'
+import { createOutbound } from '../../platform/http/guarded-fetch.ts'
 import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import type { ResolveHost } from '../oauth/guarded-connect.ts'
-import { createOutbound } from '../oauth/guarded-fetch.ts'
+import { clauseOf } from '../../platform/http/outbound-failure.ts'
 
 /** `resolve`: host name look-up; default: the system's. */
 export function openSender(rules: OutboundRules, resolve?: ResolveHost): WebhookSender {

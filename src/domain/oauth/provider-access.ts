@@ -94,7 +94,7 @@ export function describeMissingSecret(
 
 /**
  * Reads the provider's published endpoints once and stores them until its URLs change. The issuer is not stored: it was
- * discovered, not configured, and callbacks without it would be refused. Throws OAuthFailure when the provider can't be reached;
+ * discovered, not configured, and callbacks without it would be refused. Throws OutboundFailure when the provider can't be reached;
  * the next call tries again.
  */
 export async function publishedEndpoints(

@@ -1,35 +1,7 @@
-/** Port: OAuth providers and MCP servers. Calls throw OAuthFailure; none belongs in a transaction. */
+/** Port: OAuth providers and MCP servers. Calls throw OutboundFailure; none belongs in a transaction. */
+import type { OutboundFailure } from '../../platform/http/outbound-failure.ts'
 import { DomainError } from '../errors/errors.ts'
 import type { AuthMethod, ProviderType } from '../values/oauth-provider.ts'
-
-/** Says how a call failed, which decides whether to repeat it. */
-export type FailureKind =
-  /** nothing was sent: the address is not allowed, not resolvable or not reachable */
-  | 'unreachable'
-  /** no complete answer arrived, so the effect at the provider is unknown */
-  | 'unanswered'
-  /** the answer is not OAuth: a 5xx, a redirect or HTML */
-  | 'unusable'
-  /** an OAuth error (`error`): the provider understood and refused the request */
-  | 'refused'
-
-/** `message`: a clause such as "answered 503". It quotes at most a plain error code of the provider. */
-export class OAuthFailure extends Error {
-  readonly kind: FailureKind
-  /** the OAuth error code, such as `invalid_grant`, if it is well-formed */
-  readonly error: string | null
-  constructor(kind: FailureKind, message: string, error: string | null = null) {
-    super(message)
-    this.name = 'OAuthFailure'
-    this.kind = kind
-    this.error = error
-  }
-}
-
-/** Describes any error as a clause. Other errors show only their name, because their message may contain a token. */
-export function clauseOf(error: unknown): string {
-  return error instanceof OAuthFailure ? error.message : `could not be called (${(error as Error).name})`
-}
 
 /** The provider cannot be called now. `cause`: a sentence. */
 export class OAuthUnavailableError extends DomainError {
@@ -39,7 +11,7 @@ export class OAuthUnavailableError extends DomainError {
 }
 
 export class OAuthProviderUnavailableError extends OAuthUnavailableError {
-  constructor(provider: string, failure: OAuthFailure) {
+  constructor(provider: string, failure: OutboundFailure) {
     super(`The OAuth provider '${provider}' ${failure.message}.`)
   }
 }
@@ -131,7 +103,7 @@ export interface OAuthClient {
   userinfo(access: ProviderAccess, userinfoUrl: string, accessToken: string): Promise<Account | null>
   /**
    * Finds the authorization server of an MCP server and registers a client there (RFC 9728, 8414, 7591). Throws
-   * McpDiscoveryError and McpUnavailableError instead of OAuthFailure.
+   * McpDiscoveryError and McpUnavailableError instead of OutboundFailure.
    */
   registerForMcp(mcpServerUrl: string, client: { name: string; redirectUri: string }): Promise<RegisteredClient>
 }

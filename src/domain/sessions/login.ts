@@ -1,10 +1,11 @@
 /** A login at the organization's provider: begins with a URL and a sealed state, ends with the code that opens a session. */
+
+import { OutboundFailure } from '../../platform/http/outbound-failure.ts'
 import { seal, unseal } from '../crypto/encrypted-value.ts'
 import { randomToken } from '../crypto/random-token.ts'
 import { findTenancy } from '../keys/identity.ts'
 import { personName, readPerson } from '../keys/person-claims.ts'
 import type { LoginSecrets } from '../ports/login.ts'
-import { OAuthFailure } from '../ports/oauth-client.ts'
 import type { Core, ReadCore } from '../transaction/context.ts'
 import { issueSessionCode } from './open.ts'
 
@@ -38,12 +39,12 @@ const TEMPORARY = new Set(['temporarily_unavailable', 'server_error'])
 
 /** Converts an error of the provider's client to a LoginError. */
 function throwLoginError(error: unknown): never {
-  if (!(error instanceof OAuthFailure)) throw error
+  if (!(error instanceof OutboundFailure)) throw error
   const code = codeOf(error)
   throw new LoginError(code, code === 'denied' ? null : { said: error.message })
 }
 
-function codeOf({ kind, error }: OAuthFailure): LoginErrorCode {
+function codeOf({ kind, error }: OutboundFailure): LoginErrorCode {
   if (kind === 'unreachable' || kind === 'unanswered') return 'unavailable'
   if (error !== null && DENIED.has(error)) return 'denied'
   return error !== null && TEMPORARY.has(error) ? 'unavailable' : 'failed'

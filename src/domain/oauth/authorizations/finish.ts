@@ -1,11 +1,12 @@
 /** Handles the OAuth callback: consumes the state, exchanges the code, stores the token and connects the agent (../README.md). */
 import { z } from 'zod'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
+import { clauseOf } from '../../../platform/http/outbound-failure.ts'
 import { unseal } from '../../crypto/encrypted-value.ts'
 import { ConflictError, ForbiddenError, ValidationError } from '../../errors/errors.ts'
 import { uuid } from '../../parsing/fields.ts'
 import { parse } from '../../parsing/parse.ts'
-import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
+import type { Account, ProviderAccess, TokenSet } from '../../ports/oauth-client.ts'
 import { toKeep } from '../../repositories/locks.ts'
 import { type Core, OAUTH_CHANNEL, type ReadCore, type Tx, transaction } from '../../transaction/context.ts'
 import { adminHint, openProviderAccess, publishedEndpoints } from '../provider-access.ts'

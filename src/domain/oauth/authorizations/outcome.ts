@@ -1,8 +1,8 @@
 /** Consumes the `state` of a callback, describes the outcome for people, and stores failures for the caller that waits. */
 import { Prisma } from '../../../generated/prisma/client.ts'
+import { OutboundFailure } from '../../../platform/http/outbound-failure.ts'
 import { hashToken } from '../../crypto/random-token.ts'
 import { ConflictError, DomainError, ForbiddenError } from '../../errors/errors.ts'
-import { OAuthFailure } from '../../ports/oauth-client.ts'
 import { OAUTH_CHANNEL, type ReadCore } from '../../transaction/context.ts'
 import { adminHint } from '../provider-access.ts'
 import type { SavedToken } from '../tokens/save.ts'
@@ -28,7 +28,7 @@ export async function failAuthorization({ db }: ReadCore, id: string, reason: st
 /** Returns the reason to store and the error to throw. `provider`: its name. */
 export function explainFailure(error: unknown, provider: string): { reason: string; shown: unknown } {
   if (error instanceof DomainError) return { reason: error.message, shown: error }
-  if (!(error instanceof OAuthFailure)) return { reason: 'An internal error occurred on this server.', shown: error }
+  if (!(error instanceof OutboundFailure)) return { reason: 'An internal error occurred on this server.', shown: error }
   const late = error.error === 'invalid_grant' ? ' The link was followed too late, or twice.' : ''
   const reason = `The OAuth provider '${provider}' ${error.message}${adminHint(error.error)}.${late}`
   const shown =

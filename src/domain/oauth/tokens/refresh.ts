@@ -4,8 +4,9 @@ import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { longPoll } from '../../../platform/async/long-poll.ts'
 import { backoff, retry } from '../../../platform/async/retry.ts'
 import { resultWithin, withTimeout } from '../../../platform/async/time-limit.ts'
+import { OutboundFailure } from '../../../platform/http/outbound-failure.ts'
 import { DomainError } from '../../errors/errors.ts'
-import { OAuthFailure, OAuthProviderUnavailableError, type ProviderAccess } from '../../ports/oauth-client.ts'
+import { OAuthProviderUnavailableError, type ProviderAccess } from '../../ports/oauth-client.ts'
 import { type Core, type ReadCore, type RequestContext, transaction } from '../../transaction/context.ts'
 import { adminHint, openProviderAccess, sameOrigin } from '../provider-access.ts'
 import {
@@ -41,7 +42,7 @@ const CONCURRENCY = 4
 export type Freshness = 'as read' | 'changed' | 'ended'
 
 /** A failure: the provider refused or failed, or the backoff is not over. `stopping`: this server starts no refresh. */
-type Outcome = Exclude<Freshness, 'as read'> | OAuthFailure | 'stopping'
+type Outcome = Exclude<Freshness, 'as read'> | OutboundFailure | 'stopping'
 
 /**
  * Refreshes an access token that has expired, or soon will, before it is issued. `provider`: its name. A started refresh continues
@@ -64,7 +65,7 @@ export async function ensureFresh(
   if (validForSeconds - (performance.now() - began) / 1000 > 0) return 'changed'
   if (outcome === 'stopping') throw new DomainError('UNAVAILABLE', 'This server is stopping. Try again.')
   const noAnswer = 'was asked to refresh the token and has not answered yet'
-  throw new OAuthProviderUnavailableError(provider, outcome ?? new OAuthFailure('unanswered', noAnswer))
+  throw new OAuthProviderUnavailableError(provider, outcome ?? new OutboundFailure('unanswered', noAnswer))
 }
 
 /** Starts the refresh or joins this server's running one. `stale`: the token as it was read. Null: no outcome yet. */
@@ -89,7 +90,7 @@ function outcomeOf(token: TokenSnapshot | null, stale: TokenSnapshot): Outcome |
   if (token.version > stale.version) return 'changed'
   // a failure is always stored with its reason
   if (token.state === 'backing off' || token.refreshFailures > stale.refreshFailures)
-    return new OAuthFailure('unusable', refreshFailureClause(token.refreshError!))
+    return new OutboundFailure('unusable', refreshFailureClause(token.refreshError!))
   return null
 }
 
@@ -178,7 +179,7 @@ async function request(
     return { kind: 'refreshed', content, scopes, rotated: refreshToken !== sent, expiresIn, requestedAt }
   } catch (error) {
     // an unexpected error may have happened at any point of the call
-    const failure = error instanceof OAuthFailure ? error : new OAuthFailure('unanswered', 'could not be asked')
+    const failure = error instanceof OutboundFailure ? error : new OutboundFailure('unanswered', 'could not be asked')
     const { kind, message } = failure
     const why = message + adminHint(failure.error)
     core.log.warn({ ...about(token), kind, error: why }, 'a token could not be refreshed')
@@ -190,7 +191,7 @@ async function request(
 const about = (token: TokenSnapshot) => ({ oauthTokenId: token.id, provider: token.oauthProviderId })
 
 /** Sentence on why the token can't be refreshed again; null: a later refresh may succeed. */
-function finalReason(failure: OAuthFailure, { rotates, refreshFailures }: TokenSnapshot): string | null {
+function finalReason(failure: OutboundFailure, { rotates, refreshFailures }: TokenSnapshot): string | null {
   if (failure.error === 'invalid_grant') {
     const usedUp = refreshFailures > 0 ? ', or a failed refresh used it up' : ''
     return `The provider rejected the refresh token: access was withdrawn, or the token was unused for too long${usedUp}.`

@@ -5,9 +5,10 @@
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { resultWithin } from '../../../platform/async/time-limit.ts'
+import { clauseOf } from '../../../platform/http/outbound-failure.ts'
 import { seal, unseal } from '../../crypto/encrypted-value.ts'
 import type { KeyRing } from '../../crypto/keyring.ts'
-import { clauseOf, type ProviderAccess } from '../../ports/oauth-client.ts'
+import type { ProviderAccess } from '../../ports/oauth-client.ts'
 import { toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core, ReadCore, Tx } from '../../transaction/context.ts'
 import { openProviderAccess, sameOrigin } from '../provider-access.ts'
@@ -119,7 +120,7 @@ async function attempt(core: Core, revocation: Revocation, timeout: number, stop
   }
 }
 
-/** Does nothing if the provider has no revocation endpoint. Throws OAuthFailure. */
+/** Does nothing if the provider has no revocation endpoint. Throws OutboundFailure. */
 async function revokeAtProvider({ oauth }: Core, content: RevocationContent): Promise<void> {
   const { access, accessToken, refreshToken } = content
   const url = content.revocationUrl ?? (await oauth.published(access)).revocationUrl

@@ -8,9 +8,9 @@ import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createConnection, type ResolveHost } from '../../src/adapters/oauth/guarded-connect.ts'
-import { createOutbound, type Outbound } from '../../src/adapters/oauth/guarded-fetch.ts'
-import { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
+import { createConnection, type ResolveHost } from '../../src/platform/http/guarded-connect.ts'
+import { createOutbound, type Outbound } from '../../src/platform/http/guarded-fetch.ts'
+import { OutboundFailure } from '../../src/platform/http/outbound-failure.ts'
 import { run } from '../support/process.ts'
 
 const SECRET = 'hunter2'
@@ -68,7 +68,7 @@ async function failure(call: Promise<Response>): Promise<string> {
     (response) => expect.fail(`answered ${response.status}`),
     (error: unknown) => error,
   )
-  if (!(error instanceof OAuthFailure)) throw error
+  if (!(error instanceof OutboundFailure)) throw error
   expect(error.cause).toBeUndefined()
   expect(`${error.stack} ${JSON.stringify(error)}`).not.toContain(SECRET)
   return `${error.kind}: ${error.message}`

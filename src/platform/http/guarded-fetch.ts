@@ -5,11 +5,10 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { Client, type Dispatcher } from 'undici'
-import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
-import { withTimeout } from '../../platform/async/time-limit.ts'
-import { addressRefusal, hostOf, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { toNetworkFailure } from './failure.ts'
+import { withTimeout } from '../async/time-limit.ts'
 import { createConnection, type ResolveHost } from './guarded-connect.ts'
+import { addressRefusal, hostOf, type OutboundRules } from './outbound-address.ts'
+import { OutboundFailure, toNetworkFailure } from './outbound-failure.ts'
 
 /** What oauth4webapi passes to its `customFetch`, and a timeout. */
 interface OutboundInit {
@@ -23,7 +22,7 @@ interface OutboundInit {
 }
 
 /**
- * Both return a complete body of at most 1 MiB, for any status. Both throw only OAuthFailure: `unreachable` when nothing was
+ * Both return a complete body of at most 1 MiB, for any status. Both throw only OutboundFailure: `unreachable` when nothing was
  * sent, `unanswered` when the outcome is unknown, `unusable` for an unacceptable response. An aborted signal counts as a timeout.
  */
 export interface Outbound {
@@ -53,13 +52,13 @@ export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Out
         let at = url
         for (let redirects = 0; ; redirects++) {
           const pendingResponse = request(at, { ...init, headers, method: 'GET', body: null }, signal)
-          const response = await pendingResponse.catch((error: OAuthFailure) => {
+          const response = await pendingResponse.catch((error: OutboundFailure) => {
             if (redirects === 0) throw error
-            throw new OAuthFailure(error.kind, `redirects to ${new URL(at).host}, which ${error.message}`)
+            throw new OutboundFailure(error.kind, `redirects to ${new URL(at).host}, which ${error.message}`)
           })
           const next = redirectTarget(response, at)
           if (!next) return response
-          if (redirects === MAX_REDIRECTS) throw new OAuthFailure('unusable', 'redirects too often')
+          if (redirects === MAX_REDIRECTS) throw new OutboundFailure('unusable', 'redirects too often')
           requireAllowedAddress(rules, next, 'redirects to')
           at = next
         }
@@ -102,13 +101,13 @@ export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Out
 
 function requireAllowedAddress(rules: OutboundRules, url: string, how: 'has' | 'redirects to'): void {
   const refusal = addressRefusal(rules, url)
-  if (refusal) throw new OAuthFailure('unreachable', `${how} a forbidden address: it ${refusal}`)
+  if (refusal) throw new OutboundFailure('unreachable', `${how} a forbidden address: it ${refusal}`)
 }
 
 function redirectTarget(response: Response, from: string): string | null {
   const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get('location') : null
   if (location === null) return null
-  if (!URL.canParse(location, from)) throw new OAuthFailure('unusable', 'redirects to an invalid URL')
+  if (!URL.canParse(location, from)) throw new OutboundFailure('unusable', 'redirects to an invalid URL')
   const url = new URL(location, from)
   url.hash = ''
   return url.href
@@ -118,11 +117,11 @@ function withRequestTimeout<T>(init: OutboundInit, work: (signal: AbortSignal) =
   return withTimeout(init.timeoutMs ?? TIMEOUT_MS, init.signal ?? new AbortController().signal, work)
 }
 
-function timeoutFailure(init: OutboundInit, connected: boolean): OAuthFailure {
+function timeoutFailure(init: OutboundInit, connected: boolean): OutboundFailure {
   const kind = connected ? 'unanswered' : 'unreachable'
-  if (init.signal?.aborted) return new OAuthFailure(kind, 'was not waited for any longer')
+  if (init.signal?.aborted) return new OutboundFailure(kind, 'was not waited for any longer')
   const seconds = (init.timeoutMs ?? TIMEOUT_MS) / 1000
-  return new OAuthFailure(kind, `${connected ? 'did not answer' : 'could not be reached'} within ${seconds} s`)
+  return new OutboundFailure(kind, `${connected ? 'did not answer' : 'could not be reached'} within ${seconds} s`)
 }
 
 function lowerCaseNames(headers: Record<string, string> = {}): Record<string, string> {
@@ -145,7 +144,7 @@ const DROPPED_HEADERS = new Set(['content-encoding', 'content-length', 'transfer
 /** Passes on errors of the connection and of decompression. */
 async function readResponse({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Response> {
   const bytes = await decompress(new Uint8Array(await body.arrayBuffer()), String(headers['content-encoding'] ?? ''))
-  if (statusCode < 200 || statusCode > 599) throw new OAuthFailure('unusable', `answered ${statusCode}`)
+  if (statusCode < 200 || statusCode > 599) throw new OutboundFailure('unusable', `answered ${statusCode}`)
   const kept = new Headers()
   for (const [name, value] of Object.entries(headers))
     if (!DROPPED_HEADERS.has(name)) for (const one of [value ?? []].flat()) kept.append(name, one)
@@ -156,6 +155,6 @@ async function decompress(bytes: Uint8Array<ArrayBuffer>, encoding: string): Pro
   const name = encoding.trim().toLowerCase()
   if (name === '' || name === 'identity' || bytes.length === 0) return bytes
   const unpack = Object.hasOwn(DECOMPRESSORS, name) ? DECOMPRESSORS[name as keyof typeof DECOMPRESSORS] : null
-  if (!unpack) throw new OAuthFailure('unanswered', 'sent an answer that cannot be read (its encoding is not known)')
+  if (!unpack) throw new OutboundFailure('unanswered', 'sent an answer that cannot be read (its encoding is not known)')
   return new Uint8Array(await unpack(bytes, { maxOutputLength: MAX_BODY_BYTES }))
 }

@@ -3,9 +3,8 @@ import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction, connect as plain, type Socket } from 'node:net'
 import { connect as encrypted } from 'node:tls'
 import type { buildConnector } from 'undici'
-import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
-import { addressAllowed, isLoopback, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { WrongAddressFailure } from './failure.ts'
+import { addressAllowed, isLoopback, type OutboundRules } from './outbound-address.ts'
+import { OutboundFailure, WrongAddressFailure } from './outbound-failure.ts'
 
 /** Resolves all addresses of a name, like node:dns. */
 export type ResolveHost = (
@@ -34,7 +33,8 @@ export function createConnection(host: string, rules: OutboundRules, resolve: Re
     destroy: () => socket?.destroy(),
     connect({ protocol, port }, done) {
       // undici would reconnect for an unwritten request, but a request must be sent at most once
-      if (socket) return done(new OAuthFailure('unanswered', 'cut the connection before its answer was complete'), null)
+      if (socket)
+        return done(new OutboundFailure('unanswered', 'cut the connection before its answer was complete'), null)
       const secure = protocol === 'https:'
       const lookup = guardedLookup(host, rules, secure, resolve)
       const how = { host, lookup, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_TIMEOUT_MS, noDelay: true }
