@@ -259,7 +259,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['api/graphql/**', 7_440],
   ['api/rest/**', 5_790],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_800],
-  ['client cli/**', 5_130],
+  ['client cli/**', 5_370],
   ['dashboard/pages/*', 13_065],
   ['dashboard/app dashboard/api dashboard/components/**', 6_120],
   ['app/** start .', 3_200],

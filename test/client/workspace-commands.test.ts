@@ -8,7 +8,7 @@ import { gitDeployment, listener } from '../support/factories.ts'
 import { run } from '../support/process.ts'
 import { command, troubled } from './support.ts'
 
-const app = useApp()
+const app = useApp(() => ({ settings: { OUTBOUND_ALLOW: '127.0.0.1' } }))
 let env: Record<string, string>
 beforeAll(async () => {
   env = { PILOTHOUSE_URL: app.url, CONTROL_PLANE_API_KEY: app.keys.admin }
@@ -83,6 +83,66 @@ describe('listeners', () => {
     expect((await command(words, as(app.keys.deployer))).code).toBe(3)
     expect((await command(['listeners', 'delete', id, '--yes'], as(app.keys.deployer))).code).toBe(3)
     expect((await command(['listeners', 'delete', id, '--yes'], as(app.other.keys.admin))).code).toBe(1)
+  })
+})
+
+describe('webhooks', () => {
+  const jsonOf = async (...words: string[]) => JSON.parse((await command([...words, '--json'], env)).out)
+
+  test('are created, tested, listed and deleted, and their deliveries are listed and replayed', async () => {
+    const url = 'https://127.0.0.1:1/hook'
+    const made = await command(['webhooks', 'create', url, '--name', 'ops', '--event', 'deployment.*'], env)
+    expect(made, made.err).toMatchObject({ code: 0, out: expect.stringMatching(/^whsec_\S+\n$/) })
+    const { webhook_endpoints } = await jsonOf('webhooks', 'list')
+    expect(webhook_endpoints).toMatchObject([{ name: 'ops', url, form: 'standard', event_types: ['deployment.*'] }])
+    const [{ id }] = webhook_endpoints
+    const tested = await command(['webhooks', 'test', id], env)
+    expect(tested).toMatchObject({ code: 1, err: expect.stringContaining('refused the connection') })
+    const { id: deploymentId } = await gitDeployment(app)
+    await vi.waitFor(
+      async () =>
+        expect((await jsonOf('webhooks', 'deliveries', id)).deliveries).toMatchObject([
+          { event_type: 'deployment.created', deployment_id: deploymentId, state: 'pending' },
+        ]),
+      10_000,
+    )
+    expect(await jsonOf('webhooks', 'deliveries', id, '--state', 'dead')).toMatchObject({ deliveries: [] })
+    expect((await command(['webhooks', 'replay', id], env)).out).toBe('0 deliveries are sent again.\n')
+    expect((await command(['webhooks', 'delete', id], env)).code).toBe(2)
+    expect((await command(['webhooks', 'delete', id], env, undefined, yes)).code).toBe(0)
+    expect((await command(['webhooks', 'delete', id, '--yes'], env)).code).toBe(1)
+  })
+
+  test('need an admin, and a public address', async () => {
+    expect((await command(['webhooks', 'list'], as(app.keys.deployer))).code).toBe(3)
+    expect((await command(['webhooks', 'create', 'https://10.0.0.1/', '--name', 'x'], env)).code).toBe(2)
+  })
+})
+
+describe('alerts', () => {
+  test('have rules, which are created, listed and deleted', async () => {
+    const { id: deploymentId, name } = await gitDeployment(app)
+    const words = ['alerts', 'create', 'restarts', '--name', 'crashes', '--threshold', '2', '--deployment', name]
+    const made = await command(words, as(app.keys.deployer))
+    expect(made, made.err).toMatchObject({ code: 0 })
+    const id = made.out.trim()
+    const { alert_rules } = JSON.parse((await command(['alerts', 'rules', '--json'], as(app.keys.viewer))).out)
+    expect(alert_rules).toMatchObject([
+      { id, kind: 'restarts', threshold: 2, minutes: 10, deployment_id: deploymentId },
+    ])
+    expect((await command(['alerts', 'list', '--state', 'firing', '--json'], env)).out).toContain('"alerts": []')
+    expect((await command(['alerts', 'delete', id, '--yes'], as(app.other.keys.admin))).code).toBe(1)
+    expect((await command(['alerts', 'delete', id], env, undefined, yes)).code).toBe(0)
+    expect((await command(['alerts', 'rules'], env)).out).not.toContain(id)
+  })
+
+  test('refuse an unknown kind, a wrong threshold and a role that is too low', async () => {
+    const create = (kind: string, threshold: string, key = app.keys.admin) =>
+      command(['alerts', 'create', kind, '--name', 'x', '--threshold', threshold], as(key))
+    expect((await create('weather', '1')).code).toBe(2)
+    expect((await create('restarts', 'many')).code).toBe(2)
+    expect((await create('restarts', '0')).code).toBe(2)
+    expect((await create('restarts', '1', app.keys.viewer)).code).toBe(3)
   })
 })
 

@@ -1,6 +1,7 @@
 /** The tree of commands that work over the network. */
 import { leaf, type Tree, under } from '../terminal/run.ts'
 
+const alerts = () => import('./commands/alerts.ts')
 const api = () => import('./commands/api.ts')
 const call = () => import('./commands/call.ts')
 const completion = () => import('../terminal/completion.ts')
@@ -18,6 +19,7 @@ const me = () => import('./commands/me.ts')
 const rollouts = () => import('./commands/rollouts.ts')
 const scale = () => import('./commands/scale.ts')
 const secrets = () => import('./commands/secrets.ts')
+const webhooks = () => import('./commands/webhooks.ts')
 
 /** For the TAB key. */
 export const suggestions = async () => (await import('./frame/suggestions.ts')).SUGGESTIONS
@@ -68,6 +70,26 @@ export const REMOTE_COMMANDS: Tree = {
         list: leaf('list listeners', listeners, 'list'),
         create: leaf('register a listener and print its id', listeners, 'create'),
         delete: leaf('delete a listener and revoke its keys', listeners, 'remove'),
+      },
+    },
+    alerts: {
+      summary: 'list alerts, and list, create and delete their rules',
+      commands: {
+        list: leaf('list alerts that have fired', alerts, 'list'),
+        rules: leaf('list alert rules', alerts, 'rules'),
+        create: leaf('create an alert rule and print its id', alerts, 'create'),
+        delete: leaf('delete an alert rule with its alerts', alerts, 'remove'),
+      },
+    },
+    webhooks: {
+      summary: 'list, create and delete webhook endpoints, and replay deliveries',
+      commands: {
+        list: leaf('list webhook endpoints', webhooks, 'list'),
+        create: leaf('create a webhook endpoint and print its secret once', webhooks, 'create'),
+        delete: leaf('delete a webhook endpoint', webhooks, 'remove'),
+        test: leaf('send a test message', webhooks, 'test'),
+        deliveries: leaf('list deliveries and dead letters of an endpoint', webhooks, 'deliveries'),
+        replay: leaf('send deliveries again', webhooks, 'replay'),
       },
     },
     api: leaf('call a path of the REST API', api, 'api'),
