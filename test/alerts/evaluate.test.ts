@@ -6,6 +6,7 @@ import { createRule, deleteRule, updateRule } from '../../src/domain/alerts/mana
 import type { AlertKind } from '../../src/domain/alerts/rule.ts'
 import { recordMetrics } from '../../src/domain/metrics/record.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
+import { countRestarts } from '../../src/domain/values/agent-restart.ts'
 import { bucketOf } from '../../src/domain/values/latency-histogram.ts'
 import type { MetricSample } from '../../src/domain/values/metrics.ts'
 import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
@@ -98,6 +99,25 @@ test('a deployment that stops serving alerts after the minutes of the rule', asy
   expect(await told()).toEqual([fired, 'alert.resolved watch: it serves again'])
 })
 
+test('restarts alert when there are enough in the minutes of the rule, each counted once', async () => {
+  await rule('restarts', { threshold: 3, minutes: 10 })
+  const restarted = async (...minutesAgo: number[]) => {
+    const reports = minutesAgo.map((minutes) => ({
+      ...{ id: randomUUID(), revisionId, reason: 'CRASHED' as const, exitCode: 1, signal: null, message: 'exited' },
+      at: new Date(Date.now() - minutes * 60_000).toISOString(),
+    }))
+    const { restarts } = countRestarts(null, [...reports, ...reports], new Date())
+    await ctx.db.deployment.update({ where: { id }, data: { restarts: restarts as object } })
+  }
+  expect(await told()).toEqual([])
+  await restarted(11, 0.2, 0.1)
+  expect(await told()).toEqual([])
+  await restarted(11, 0.3, 0.2, 0.1)
+  expect(await told()).toEqual(['alert.fired watch: 3 restarts in 10 min'])
+  await restarted(12, 11, 0.1)
+  expect((await told())[1]).toMatch(/^alert.resolved watch: /)
+})
+
 test.each<[AlertKind, object, Partial<MetricSample>, Partial<MetricSample>, string]>([
   [
     'error_rate',
@@ -129,13 +149,6 @@ test.each<[AlertKind, object, Partial<MetricSample>, Partial<MetricSample>, stri
     { measures: { memory: 95, memory_limit: 100 } },
     { measures: { memory: 80, memory_limit: 100 } },
     'its memory is above 95 % of its limit; the threshold is 90 %',
-  ],
-  [
-    'restarts',
-    { threshold: 3, minutes: 60 },
-    { measures: { restarts: 0.1 } },
-    { measures: { restarts: 0 } },
-    '3.6 restarts in 60 min',
   ],
 ])('%s alerts above its threshold and resolves below it', async (kind, more, bad, good, message) => {
   await rule(kind, more)

@@ -28,8 +28,14 @@ export function conditionSql(kind: AlertKind, now: Date): Prisma.Sql {
       return Prisma.sql`
         SELECT r.id AS rule_id, d.id AS deployment_id, NOT ${servingSql(now)} AS met, NULL::float8 AS value
         FROM ${rulesOf(kind)} LEFT JOIN listeners l ON l.id = d.listener_id WHERE d.active_revision_id IS NOT NULL`
+    // the restarts themselves, because a series lacks those of a time in which nothing was measured
     case 'restarts':
-      return seriesSql(kind, now, sum('restarts'), Prisma.sql`s.value >= r.threshold`)
+      return Prisma.sql`
+        SELECT r.id AS rule_id, d.id AS deployment_id, s.value >= r.threshold AS met, s.value
+        FROM ${rulesOf(kind)} CROSS JOIN LATERAL (
+          SELECT count(*)::float8 AS value FROM jsonb_array_elements(d.restarts -> 'seen') AS restart
+          WHERE (restart ->> 'at')::timestamptz > ${now}::timestamptz - make_interval(mins => r.minutes)
+        ) AS s`
     case 'error_rate': {
       const rate = Prisma.sql`
         CASE WHEN ${requests} >= ${MIN_REQUESTS} THEN 100 * ${sum('requests_5xx')} / ${requests} END`

@@ -7,6 +7,7 @@ import { parse, type RawInput } from '../parsing/parse.ts'
 import { tenant } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
+import { MAX_SEEN } from '../values/agent-restart.ts'
 import { offsetQuery } from '../values/shapes.ts'
 
 interface Kind {
@@ -30,7 +31,7 @@ export const ALERT_KINDS = {
   },
   restarts: {
     description: 'The agent restarted at least `threshold` times in `minutes`.',
-    threshold: { preset: 3, min: 1, max: 1000 },
+    threshold: { preset: 3, min: 1, max: MAX_SEEN },
     minutes: 10,
   },
   error_rate: {

@@ -35,8 +35,8 @@ export type RestartEvent = Pick<ReportedRestart, 'reason' | 'message' | 'revisio
 
 /** At most one event for each reason in this time. */
 const EVENT_INTERVAL_MS = 60_000
-/** more than holders report together */
-const MAX_SEEN = 100
+/** More than holders report together. Alert rules count them. */
+export const MAX_SEEN = 100
 
 /** Adds reports to the stored restarts. Reports of known restarts change nothing. */
 export function countRestarts(
