@@ -4,6 +4,7 @@ import { useQuery } from 'urql'
 import { graphql, type VariablesOf } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
 import { useUncachedWrite } from '../../api/use-write.ts'
+import type { SecretFormProps } from '../../components/create-secret.tsx'
 import { DialogForm, useFields } from '../../components/dialog-form.tsx'
 import { RANKED_ROLES, useMe } from '../../components/me.ts'
 
@@ -50,12 +51,7 @@ const DAYS = [
 ]
 const DAY_MS = 86_400_000
 
-interface KeyFormProps {
-  onMade(made: { name: string; text: string }): void
-  onClose(): void
-}
-
-export function KeyForm({ onMade, onClose }: KeyFormProps) {
+export function KeyForm({ onMade, onClose }: SecretFormProps) {
   const me = useMe()
   // the list reloads by the event log
   const [write] = useUncachedWrite(createKeyMutation)
