@@ -8,10 +8,9 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { newDataDir } from '../support/data-dir.ts'
 import { asAdmin, dropDatabase, type TestDatabase, testDatabase } from '../support/database.ts'
-import { Follower } from '../support/follower.ts'
 import { cli, type RunningServer, startServer } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
-import { restOf } from '../support/rest-of.ts'
+import { deployAgent, restOf } from '../support/rest-of.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
@@ -85,19 +84,7 @@ const tokenOf = (id: string) =>
   })
 
 test('a server on an older database takes over agents that have obeyed newer tokens', async () => {
-  const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')
-  const { id, latest_revision_id } = await rest('POST', '/v2/deployments', {
-    name: 'goes-on',
-    source: 'gitprovider',
-    source_config: { integration_id: integration.id, repo_url: repository.url },
-    source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
-    secrets: [],
-    access: 'public',
-  })
-  const follower = new Follower(() => [server!.url], KEY, id)
-  await follower.until((event) => event.to === 'DEPLOYED')
-  await follower.close()
-  const { url } = await rest('GET', `/v2/deployments/${id}`)
+  const { id, revisionId, url } = await deployAgent(() => server!.url, KEY, repository.url)
   const ask = async () => (await fetch(`${url}/env`)).text()
   const begun = await ask()
 
@@ -120,8 +107,8 @@ test('a server on an older database takes over agents that have obeyed newer tok
   expect(await ask()).toBe(begun)
 
   // its commands are accepted: the next deploy works
-  await rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/redeploy`)
-  const revision = () => rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}`)
+  await rest('POST', `/v2/deployments/${id}/revisions/${revisionId}/redeploy`)
+  const revision = () => rest('GET', `/v2/deployments/${id}/revisions/${revisionId}`)
   await expect.poll(revision, PATIENT).toMatchObject({ status: 'DEPLOYED', attempt: 2 })
   expect(await ask()).not.toBe(begun)
 })

@@ -9,10 +9,9 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { newDataDir, removeFolder } from '../support/data-dir.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
-import { Follower } from '../support/follower.ts'
 import { cli, ROOT, type RunningServer, startServer } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
-import { restOf } from '../support/rest-of.ts'
+import { deployAgent, restOf } from '../support/rest-of.ts'
 import { type Checkout, checkout } from '../support/steady/upgrade.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
@@ -97,19 +96,7 @@ test.skipIf(!isLongForm)(
   'the next version takes agents over, the previous version does so again, and no request fails',
   async () => {
     await restartAs(ROOT)
-    const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')
-    const { id, latest_revision_id } = await rest('POST', '/v2/deployments', {
-      name: 'goes-on',
-      source: 'gitprovider',
-      source_config: { integration_id: integration.id, repo_url: repository.url },
-      source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
-      secrets: [],
-      access: 'public',
-    })
-    const follower = new Follower(() => [server!.url], KEY, id)
-    await follower.until((event) => event.to === 'DEPLOYED')
-    await follower.close()
-    const { url } = await rest('GET', `/v2/deployments/${id}`)
+    const { id, revisionId, url } = await deployAgent(() => server!.url, KEY, repository.url)
     const environment = async () => (await fetch(`${url}/env`)).text()
     const begun = await environment()
     const ready = () =>
@@ -127,8 +114,8 @@ test.skipIf(!isLongForm)(
     expect(await environment()).toBe(begun)
 
     // each version can also change the agent
-    await rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/redeploy`)
-    const status = async () => (await rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}`)).status
+    await rest('POST', `/v2/deployments/${id}/revisions/${revisionId}/redeploy`)
+    const status = async () => (await rest('GET', `/v2/deployments/${id}/revisions/${revisionId}`)).status
     await expect.poll(status, { timeout: 60_000 }).toBe('DEPLOYED')
     expect(await environment()).not.toBe(begun)
     const { rows } = await asAdmin(database.url, (client) => client.query('SELECT of_a_newer_version FROM deployments'))
