@@ -1,9 +1,10 @@
 /** Counts the requests of one deployment and of its revisions, for metrics. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { AgentFigures, RevisionFigures } from '../domain/values/door-figures.ts'
 import { bucketOf, LATENCY_BUCKETS, latencyIn } from '../domain/values/latency-histogram.ts'
+import type { DoorResponse } from './response.ts'
 
 /** upper limits of the histogram for Prometheus, in seconds; right to 5 %, because finer buckets are added up */
 const LIMITS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -57,8 +58,7 @@ export class RequestFigures {
   }
 
   /** Counts a request when its answer ends. */
-  count({ socket }: IncomingMessage, response: ServerResponse): void {
-    const start = performance.now()
+  count({ socket }: IncomingMessage, response: DoorResponse): void {
     const all = this.#all
     const atStart = this.#serving
     all.requestsOpen++
@@ -74,7 +74,7 @@ export class RequestFigures {
       this.#countBytes(socket, revision)
       // a stream takes as long as its client wants
       if (String(response.getHeader('content-type')).startsWith('text/event-stream')) return
-      const seconds = (performance.now() - start) / 1000
+      const seconds = (performance.now() - response.receivedAt) / 1000
       all.observe(seconds)
       revision?.observe(seconds)
     })

@@ -229,7 +229,8 @@ export class Listener {
     if (found === 'invalid') answer(response, 400, INVALID_HOST)
     else if (!found && isQuestion) this.#answerKnown(request, response)
     else if (!found && this.#mayArrive) void this.#arrives(request).then((late) => this.#admit(request, late, response))
-    else this.#admit(request, found, response)
+    else if (!found) this.#admit(request, null, response)
+    else found.proxy.turns.take(() => this.#admit(request, found, response))
   }
 
   /** Asks the guard, then forwards the request. `tenant`: null when no keeper has the address. */
@@ -250,6 +251,7 @@ export class Listener {
     this.#guard.removeForged(request)
     const found = this.#find(request)
     const admit = (tenant: Tenant | null) => {
+      if (socket.destroyed) return
       const asked = this.#asked(request, tenant)
       withVerdict(this.#guard.check(request, asked), (verdict) => {
         if (this.#accessLog.isOn) noteDecision(socket, { asked, tenant, verdict })
@@ -261,7 +263,8 @@ export class Listener {
     }
     if (found === 'invalid') refuse(socket, 400)
     else if (!found && this.#mayArrive) void this.#arrives(request).then(admit)
-    else admit(found)
+    else if (!found) admit(null)
+    else found.proxy.turns.take(() => admit(found))
   }
 
   #asked(request: http.IncomingMessage, tenant: Tenant | null): Asked | null {

@@ -89,7 +89,8 @@ class Target {
 export class AppProxy {
   readonly bounds = new RequestBounds()
   readonly figures = new RequestFigures()
-  readonly #turns = new Turns()
+  /** for requests that are not admitted yet */
+  readonly turns = new Turns()
   // an `agent` here would override that of each call
   readonly #proxy = createProxyServer({ xfwd: true })
   readonly #open = new OpenResponses()
@@ -222,10 +223,8 @@ export class AppProxy {
 
   /** Calls `forward` with the target when the request may begin; immediately if nothing is in its way. */
   #route(exchange: Exchange, forward: (target: Target | null) => void): void {
-    this.#turns.take(() => {
-      if (this.#paused || this.#asleep) void this.#wait().then(() => this.#begin(exchange, forward))
-      else this.#begin(exchange, forward)
-    })
+    if (this.#paused || this.#asleep) void this.#wait().then(() => this.#begin(exchange, forward))
+    else this.#begin(exchange, forward)
   }
 
   async #wait(): Promise<void> {

@@ -11,6 +11,8 @@ const FLUSH_MS = 5000
 
 /** What the parts of the door set. */
 interface Hooks {
+  /** `performance.now()` */
+  readonly receivedAt: number
   /** of the access log; null: there is none */
   entry: Entry | null
   /** called before the headers are sent */
@@ -25,6 +27,7 @@ type ResponseClass = new (...args: never[]) => http.ServerResponse
 
 const withHooks = (base: ResponseClass, { endWrites }: { endWrites: boolean }) =>
   class extends base implements Hooks {
+    readonly receivedAt = performance.now()
     entry: Entry | null = null
     beforeHeaders: (() => void) | null = null
     agent: { isEnding: boolean } | null = null

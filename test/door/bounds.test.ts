@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Bounds } from '../../src/dataplane/process/door/messages.ts'
 import { Address } from '../../src/door/address.ts'
@@ -192,8 +192,16 @@ test('an offer of WebSocket among other protocols gets 400', async () => {
   expect(String(answer)).toContain('HTTP/1.1 400 ')
 })
 
-test('of many requests at one moment two begin in each turn of the event loop, in their order', async () => {
+test.each([
+  ['eight of a deployment that is alone', 8],
+  ['one of a deployment that is not alone', 1],
+])('of many requests at one moment, %s begin in each turn of the event loop, in their order', async (_, perTurn) => {
   const turns = new Turns()
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  turns.take(() => undefined)
+  vi.advanceTimersByTime(100)
+  if (perTurn === 1) new Turns().take(() => undefined)
   const begun: number[] = []
   for (let n = 0; n < 21; n++) turns.take(() => begun.push(n))
   const counts = [begun.length]
@@ -201,6 +209,6 @@ test('of many requests at one moment two begin in each turn of the event loop, i
     await new Promise((resolve) => setImmediate(resolve))
     counts.push(begun.length)
   }
-  expect(Math.max(...counts.map((count, i) => count - (counts[i - 1] ?? 0)))).toBe(2)
+  expect(Math.max(...counts.map((count, i) => count - (counts[i - 1] ?? 0)))).toBe(perTurn)
   expect(begun).toEqual([...begun].sort((a, b) => a - b))
 })

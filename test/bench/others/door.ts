@@ -16,6 +16,7 @@ import { freePort } from '../../support/free-port.ts'
 import { temporaryFolder } from '../../support/process.ts'
 import { cpuOf } from '../../support/steady/supervisors.ts'
 import { Generator } from '../load/load.ts'
+import type { Ran } from '../load/orders.ts'
 import { say } from './support.ts'
 
 const CONNECTIONS = 16
@@ -33,6 +34,13 @@ const FLOODED = 'flooded'
 const AGENT =
   "require('http').createServer((request, answer) => answer.end('hello')).listen(process.argv[1], '127.0.0.1', () => console.log('up'))"
 
+interface Figures {
+  perSecond: number
+  p50: number
+  p99: number
+  cpuUs: number
+}
+
 interface Contender {
   name: string
   port: number
@@ -41,7 +49,7 @@ interface Contender {
   isLogged?: boolean
   /** process id of the proxy; null: none */
   pid: number | null
-  figures: { perSecond: number; p50: number; p99: number; cpuUs: number }[]
+  figures: Figures[]
 }
 
 export async function doorThroughput(): Promise<void> {
@@ -74,13 +82,8 @@ export async function doorThroughput(): Promise<void> {
       }
     await measureFlood(generator, flood, door.namesPort)
     for (const { name, pid, figures } of contenders) {
-      const middle = (key: keyof (typeof figures)[number]) =>
-        figures.map((it) => it[key]).sort((a, b) => a - b)[Math.floor(figures.length / 2)]!
-      const cpu = pid === null ? '' : `  ${middle('cpuUs').toFixed(0)} µs of CPU each`
-      say(
-        name,
-        `${middle('perSecond').toFixed(0)}/s  p50 ${middle('p50').toFixed(2)}  p99 ${middle('p99').toFixed(2)}${cpu}`,
-      )
+      const cpu = pid === null ? '' : `  ${middle(figures, 'cpuUs').toFixed(0)} µs of CPU each`
+      say(name, `${middle(figures, 'perSecond').toFixed(0)}/s  ${p50AndP99(figures)}${cpu}`)
     }
   } finally {
     door?.close()
@@ -116,15 +119,30 @@ async function measureFlood(generator: Generator, flood: Generator, port: number
   generator.prepare('neighbour', { ...load(GUARDED), status: 200 })
   flood.prepare('flood', { ...load(FLOODED), status: null })
   const measure = () => generator.run('neighbour', { connections: NEIGHBOUR_CONNECTIONS, seconds: SECONDS })
-  const before = await measure()
-  const flooded = flood.run('flood', { connections: FLOOD_CONNECTIONS, seconds: SECONDS + 2 })
-  await delay(1000)
-  const during = await measure()
-  const { requests, seconds } = await flooded
-  say('a neighbour', `p50 ${before.p50.toFixed(2)}  p99 ${before.p99.toFixed(2)}`)
-  const rate = (requests / seconds).toFixed(0)
-  say('a neighbour of a flood', `p50 ${during.p50.toFixed(2)}  p99 ${during.p99.toFixed(2)}  (${rate}/s)`)
+  const alone: Figures[] = []
+  const flooded: Figures[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    alone.push(figuresOf(await measure()))
+    const ended = flood.run('flood', { connections: FLOOD_CONNECTIONS, seconds: SECONDS + 2 })
+    await delay(1000)
+    flooded.push({ ...figuresOf(await measure()), perSecond: figuresOf(await ended).perSecond })
+  }
+  say('a neighbour', p50AndP99(alone))
+  say('a neighbour of a flood', `${p50AndP99(flooded)}  (${middle(flooded, 'perSecond').toFixed(0)}/s)`)
 }
+
+const figuresOf = ({ requests, seconds, p50, p99 }: Ran): Figures => ({
+  perSecond: requests / seconds,
+  p50,
+  p99,
+  cpuUs: 0,
+})
+
+const p50AndP99 = (all: Figures[]) => `p50 ${middle(all, 'p50').toFixed(2)}  p99 ${middle(all, 'p99').toFixed(2)}`
+
+/** The median. */
+const middle = (all: Figures[], key: keyof Figures) =>
+  all.map((it) => it[key]).sort((a, b) => a - b)[Math.floor(all.length / 2)]!
 
 /** A door with one open address, and two on a port for names whose callers need a key. Controlled as by a server and keepers. */
 async function openDoor(root: string, { agentPort, floodedPort }: { agentPort: number; floodedPort: number }) {
