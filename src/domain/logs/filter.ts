@@ -88,7 +88,7 @@ const requiredTexts = ({ text, replica, fields = [] }: LogFilter): string[][] =>
   [
     text === undefined ? [] : [text],
     replica === undefined ? [] : [replicaPrefix(replica)],
-    ...fields.map(formsOfField),
+    ...fields.flatMap(formsOfField),
   ].filter((forms) => forms.length > 0)
 
 /** The start of a value up to a character that JSON may escape. */
@@ -96,14 +96,20 @@ const UNESCAPED_START = /^[\w .:,@=+-]*/
 const UNESCAPED_NAME = /^(?!\d+$)[\w@$-]+$/
 const UNQUOTED = /^(-?\d.*|true|false)$/i
 
-/** How a line has the field: with or without a space after the colon, as JSON is written in one line. */
-function formsOfField({ name, value }: LogField): string[] {
+/**
+ * How a line has the field: with or without a space after the colon, as JSON is written in one line. The value alone comes
+ * first: most blocks don't have it, so no other text is searched in them.
+ */
+function formsOfField({ name, value }: LogField): string[][] {
   const [start] = value.match(UNESCAPED_START)!
   const member = name.split('.').at(-1)!
   // the index of an array, or a name that may be escaped
-  if (!UNESCAPED_NAME.test(member)) return start === '' ? [] : [start]
-  const values = [start === value ? `"${value}"` : `"${start}`, ...(UNQUOTED.test(value) ? [start] : [])]
-  return [':', ': '].flatMap((colon) => values.map((one) => `${member}"${colon}${one}`))
+  if (!UNESCAPED_NAME.test(member)) return start === '' ? [] : [[start]]
+  const quoted = start === value ? `"${value}"` : `"${start}`
+  const isUnquoted = UNQUOTED.test(value)
+  const values = isUnquoted ? [start, quoted] : [quoted]
+  const forms = [':', ': '].flatMap((colon) => values.map((one) => `${member}"${colon}${one}`))
+  return isUnquoted ? [forms] : [[quoted], forms]
 }
 
 /** Like log_field() in SQL. */
