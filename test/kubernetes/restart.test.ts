@@ -79,7 +79,7 @@ test('a failed deploy restores the restarted revision without another restart', 
 })
 
 test.skipIf(Boolean(process.env.TEST_KUBECONFIG))(
-  'restarts of containers are reported with their cause, and another holder reports the same ids',
+  'restarts and evictions are reported with their cause, and another holder reports the same ids',
   async () => {
     const secrets = [{ name: 'KEY', value: 'the secret' }]
     const tenant = await serving(site, {}, { secrets })
@@ -111,6 +111,17 @@ test.skipIf(Boolean(process.env.TEST_KUBECONFIG))(
       killed,
       killed,
     ])
+    await site.objects.create({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'probe', namespace },
+      involvedObject: { apiVersion: 'v1', kind: 'Pod', name: pod!.metadata!.name, namespace, uid: pod!.metadata!.uid },
+      type: 'Warning',
+      reason: 'Unhealthy',
+      message: 'Liveness probe failed: HTTP probe failed with statuscode: 503',
+    })
+    restarted(4, { exitCode: 143, reason: 'Error', finishedAt })
+    await expect.poll(() => reported(tenant)[3]).toMatchObject({ reason: 'HEALTH_CHECK_TIMED_OUT', signal: 'SIGTERM' })
     const measures = expect.objectContaining({ replicas: 1, restarts: 0 })
     expect(await tenant.runtime.measure!()).toContainEqual({
       deploymentId: tenant.id,
@@ -120,6 +131,14 @@ test.skipIf(Boolean(process.env.TEST_KUBECONFIG))(
     })
     const other = tenant.takenOver((await site.another()).runtime, '2')
     other.ensure()
-    await expect.poll(() => reported(other).map(({ id }) => id)).toEqual([reported(tenant)[2]!.id])
+    await expect.poll(() => reported(other).map(({ id }) => id)).toEqual([reported(tenant)[3]!.id])
+    const disruption = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', message: 'drained' }
+    cluster.standIn!.setStatus('Pod', namespace, pod!.metadata!.name!, {
+      ...pod!.status,
+      conditions: [...pod!.status!.conditions!, { ...disruption, lastTransitionTime: finishedAt }],
+    })
+    await expect
+      .poll(() => reported(tenant)[4])
+      .toMatchObject({ ...about, reason: 'EVICTED', message: expect.stringMatching(/evicted: drained/) })
   },
 )

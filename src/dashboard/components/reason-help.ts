@@ -30,6 +30,7 @@ export const REASON_HELP: Record<ReasonCode, string | null> = {
   DEPLOYMENT_DELETED: NO_ACTION,
   DEPLOY_FAILED: SEE_DEPLOY,
   DISK_LIMIT: 'Let the agent delete what it doesn’t need, or have APP_DISK_MB raised.',
+  EVICTED: 'If this repeats, request more memory in the settings, or ask the cluster’s operator about its nodes.',
   FILE_LIMIT: 'Let the agent write smaller files, or have APP_FILE_MB raised.',
   HEALTH_CHECK_TIMED_OUT:
     'The agent has to answer its health path (GET /ok by default) with 200. The deploy log has what it printed.',

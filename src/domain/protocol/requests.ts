@@ -93,7 +93,7 @@ const agentRestart = wireObject(
         decode: (sent) => knownReason(sent, 'CRASHED' as const),
         encode: (reason) => reason,
       })
-      .describe('A word of the enum Reason: CRASHED, OUT_OF_MEMORY, a limit, or HEALTH_CHECK_TIMED_OUT.'),
+      .describe('A word of the enum Reason: CRASHED, OUT_OF_MEMORY, a limit, EVICTED, or HEALTH_CHECK_TIMED_OUT.'),
     exitCode: z.int().nullable().default(null),
     signal: text(32).nullable().default(null).describe('The signal that ended it, such as SIGTERM.'),
     message: text(MAX_CHARS.healthMessage).describe('Why it ended, for people.'),

@@ -50,6 +50,8 @@ export const REASONS = {
     'The health path (/ok by default) did not answer 200 in time. The author of the agent should see the deploy log.',
   CRASHED: 'The agent exited. Its author should see the deploy log.',
   OUT_OF_MEMORY: 'The agent exceeded its memory limit. Use less memory, or raise resource_spec.',
+  EVICTED:
+    'The cluster moved the agent to another node, such as at a drain or when the node was short of memory. If this repeats, request more in resource_spec.',
   PROCESS_LIMIT: 'The agent reached its limit of processes and threads. Use fewer, or let the operator raise APP_PIDS.',
   FILE_LIMIT: 'A file of the agent reached the size limit. Write less, or let the operator raise APP_FILE_MB.',
   DISK_LIMIT: 'The agent’s folders exceed the disk limit. Write less, or let the operator raise APP_DISK_MB.',

@@ -1,4 +1,4 @@
-/** Finds restarts of the agent's containers in the statuses of its pods, for the control plane. */
+/** Finds restarts of the agent's containers, and its evicted pods, in the statuses of its pods, for the control plane. */
 import { constants } from 'node:os'
 import type { V1ContainerStateTerminated, V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import type { AgentRestart, Reason } from '../../../domain/protocol/protocol.ts'
@@ -13,6 +13,8 @@ const EXIT_CODES_OF_PROBES = [0, 137, 143]
 /** the shell's convention for a command that a signal ended */
 const SIGNAL_EXIT_CODE = 128
 const MAX_MESSAGE_CHARACTERS = 1000
+/** count of an evicted pod: the ends of its containers are no restarts */
+const EVICTED = Number.POSITIVE_INFINITY
 
 export class AgentRestarts {
   readonly #cluster: Cluster
@@ -33,33 +35,55 @@ export class AgentRestarts {
     const known = new Map<string, number>()
     for (const pod of pods) {
       const uid = pod.metadata?.uid ?? ''
-      const status = pod.status?.containerStatuses?.find(({ name }) => name === AGENT_CONTAINER)
       const component = componentOf(pod)
-      if (!status || (component !== 'server' && component !== 'queue')) continue
+      if (component !== 'server' && component !== 'queue') continue
+      const eviction = evictionOf(pod)
+      if (eviction) {
+        if (this.#known.get(uid) !== EVICTED) this.#addEviction(pod, eviction)
+        known.set(uid, EVICTED)
+        continue
+      }
+      const status = pod.status?.containerStatuses?.find(({ name }) => name === AGENT_CONTAINER)
+      if (!status) continue
       const { restartCount: count, lastState } = status
       // of earlier restarts only the last is visible
       const before = this.#known.get(uid) ?? Math.max(0, count - 1)
       const isVisible = count <= before || lastState?.terminated
       known.set(uid, isVisible ? count : before)
-      if (isVisible) for (let n = before + 1; n <= count; n++) void this.#add(pod, status, `${uid}/${n}`)
+      if (isVisible) for (let n = before + 1; n <= count; n++) void this.#addRestart(pod, status, `${uid}/${n}`)
     }
     this.#known = known
   }
 
-  async #add(pod: V1Pod, status: V1ContainerStatus, id: string): Promise<void> {
+  #addEviction(pod: V1Pod, { at, message }: Eviction): void {
+    const revisionId = revisionAttemptOf(pod)?.revisionId
+    if (!revisionId) return
+    const { uid, name } = pod.metadata!
+    this.#add({
+      ...{ id: `${uid}/evicted`, revisionId, signal: null, exitCode: null, reason: 'EVICTED' },
+      at: new Date(at ?? Date.now()).toISOString(),
+      message: `Pod ${name} was evicted: ${message}`,
+    })
+  }
+
+  #add(restart: AgentRestart): void {
+    const message = restart.message.slice(0, MAX_MESSAGE_CHARACTERS)
+    this.#recent = [...this.#recent, { ...restart, message }].slice(-MAX_RECENT)
+  }
+
+  async #addRestart(pod: V1Pod, status: V1ContainerStatus, id: string): Promise<void> {
     const revisionId = revisionAttemptOf(pod)?.revisionId
     const end = status.lastState?.terminated
     if (!revisionId || !end) return
     const { exitCode, finishedAt } = end
     const signal = signalOf(end)
     const subject = `The agent in pod ${pod.metadata?.name}`
-    const restart = {
+    this.#add({
       ...{ id, revisionId, signal, exitCode: signal === null ? exitCode : null },
       at: new Date(finishedAt ?? Date.now()).toISOString(),
       reason: await this.#reasonOf(pod, end),
-      message: `${subject} ${describeEnd({ ...status, state: {} })}`.slice(0, MAX_MESSAGE_CHARACTERS),
-    }
-    this.#recent = [...this.#recent, restart].slice(-MAX_RECENT)
+      message: `${subject} ${describeEnd({ ...status, state: {} })}`,
+    })
   }
 
   /** The status does not tell that a probe ended the container, only an event does. */
@@ -71,6 +95,18 @@ export class AgentRestarts {
     const [newest] = lines.filter((line) => !line.startsWith('BackOff'))
     return newest?.startsWith('Unhealthy: Liveness probe failed') ? 'HEALTH_CHECK_TIMED_OUT' : 'CRASHED'
   }
+}
+
+interface Eviction {
+  at?: Date | undefined
+  message: string
+}
+
+/** Undefined: the cluster has not decided to end the pod. Before Kubernetes 1.26 only nodes say so. */
+function evictionOf({ status }: V1Pod): Eviction | undefined {
+  const found = status?.conditions?.find((one) => one.type === 'DisruptionTarget' && one.status === 'True')
+  if (found) return { at: found.lastTransitionTime, message: found.message || (found.reason ?? '') }
+  return status?.reason === 'Evicted' ? { message: status.message ?? '' } : undefined
 }
 
 function signalOf({ signal, exitCode }: V1ContainerStateTerminated): string | null {
