@@ -65,6 +65,8 @@ export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTING
       queue: settings.QUEUE_TERMINATION_GRACE_SECONDS,
     },
     preStopSeconds: settings.PRE_STOP_SECONDS,
+    queueBacklogQuery: settings.QUEUE_BACKLOG_QUERY,
+    kedaNamespace: settings.KEDA_NAMESPACE ?? null,
     networkPolicies: settings.NETWORK_POLICIES,
     appsUrl: settings.APPS_URL ?? null,
     doorNamespace: settings.DOOR_NAMESPACE ?? null,

@@ -175,6 +175,8 @@ test('input is checked before it is sent', () => {
   expect(inputError(field('repoRef'), '', 'main')).toBe('This can’t be empty.')
   expect(inputError(field('buildCommand'), '', 'make')).toBeUndefined()
   expect(inputError(field('volumes'), '{}', '')).toBe('Enter a list: [ … ].')
+  expect(inputError(field('queueScaling'), '[]', '')).toBe('Enter an object: { … }.')
+  expect(inputError(field('queueScaling'), '{"metric": "backlog", "target": 10}', '')).toBeUndefined()
   expect(inputError(field('tags'), [{ key: 'a', value: '' }], [])).toBe('Fill in every field.')
   const spec = { volumes: [{ name: 'data', emptyDir: null, __typename: 'Volume' }] }
   const volumes = inputOf(stored({ sourceConfig: { resourceSpec: spec } }), field('volumes'))

@@ -35,7 +35,16 @@ const OBJECTS = ['labels', 'annotations', 'ingress_annotations']
 const LISTS = ['image_pull_secrets', 'volumes', 'volume_mounts', 'init_containers', 'sidecars']
 
 test('every field is in one of these tables, and may be null', () => {
-  const fields = [...COUNTS, ...Object.keys(CORES), ...OBJECTS, ...LISTS, 'service_account_name', 'autoscaler', 'class']
+  const fields = [
+    ...COUNTS,
+    ...Object.keys(CORES),
+    ...OBJECTS,
+    ...LISTS,
+    'service_account_name',
+    'autoscaler',
+    'queue_scaling',
+    'class',
+  ]
   expect(fields.sort()).toEqual(Object.keys(resourceSpec.shape).sort())
   for (const field of fields) expect(refusal({ [field]: null }), field).toEqual([])
 })

@@ -222,6 +222,22 @@ describe('a rollout', () => {
     expect(told({ revision: { ...revision, secrets } })[1]).toHaveProperty('valueFrom')
   })
 
+  test('a queue is scaled by its backlog with a ScaledObject of KEDA, which may reach its database', () => {
+    const spec = { queue_min_scale: 1, queue_max_scale: 5, queue_scaling: { metric: 'backlog', target: 10 } }
+    const how = { queueBacklogQuery: `SELECT count(*) FROM run WHERE status = 'pending'` }
+    const manifests = render(spec, {}, how)
+    expect(manifests.flatMap(schemaErrors)).toEqual([])
+    const { spec: scaled } = find(manifests, 'ScaledObject/queue')
+    const { name: queue } = find(manifests, 'Deployment/queue').metadata
+    expect(scaled).toMatchObject({ minReplicaCount: 1, maxReplicaCount: 5, scaleTargetRef: { name: queue } })
+    expect(scaled.triggers[0].metadata).toMatchObject({ query: how.queueBacklogQuery, targetQueryValue: '10' })
+    expect(manifests.map(keyOf)).not.toContain('HPA/queue')
+    expect(find(manifests, 'NetworkPolicy/database').spec.ingress).toHaveLength(2)
+    expect(() => render(spec, {}, { kedaNamespace: null })).toThrow(/set KEDA_NAMESPACE/)
+    const byCpu = { ...spec, queue_scaling: { metric: 'cpu', target: 60 } }
+    expect(find(render(byCpu), 'HPA/queue').spec.targetCPUUtilizationPercentage).toBe(60)
+  })
+
   test('a rollout of the same revision makes new pods and changes only the attempt', () => {
     expect(changes(pathsOf(render()), pathsOf(render({}, { attempt: 3 })))).toEqual({
       'Deployment/server:spec.template.metadata.annotations.pilothouse.dev/attempt': '3',

@@ -268,6 +268,7 @@ const ROWS: Row[] = [
   ['labels', { team: 'a' }, everywhere('labels.team', 'a')],
   ['annotations', { 'a.b/note': 'Ü' }, everywhere('annotations.a.b/note', 'Ü')],
   ['ingress_annotations', { 'a.b/time-out': '60' }, {}],
+  ['queue_scaling', { metric: 'cpu', target: 60 }, { 'HPA/queue:spec.targetCPUUtilizationPercentage': 60 }, SCALED],
   // alone it has no effect, because minimum equals maximum
   ['autoscaler', 'none', {}],
   [

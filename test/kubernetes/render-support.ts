@@ -23,7 +23,11 @@ import {
   resourceSpec,
   resourceSpecViolations,
 } from '../../src/domain/values/resource-spec.ts'
-import { HTTP_ROUTE_DEFINITION, schemaMistakes } from '../support/kubernetes/stand-in/custom.ts'
+import {
+  HTTP_ROUTE_DEFINITION,
+  SCALED_OBJECT_DEFINITION,
+  schemaMistakes,
+} from '../support/kubernetes/stand-in/custom.ts'
 import { imageRevision } from '../support/revision-work.ts'
 
 export const deployment: DeploymentRef = {
@@ -46,6 +50,8 @@ export const options: RenderOptions = {
   patches: {},
   classes: { gpu: { server: GPU, queue: GPU } },
   graceSeconds: { server: 180, queue: 600 },
+  queueBacklogQuery: 'SELECT 1',
+  kedaNamespace: 'keda',
   preStopSeconds: 10,
   knowsSleep: true,
   networkPolicies: 'all',
@@ -128,6 +134,7 @@ const MODELS: Record<string, new (data: never) => { validate(): void }> = {
 
 /** Schema errors of a manifest as `path: why`; empty: it is valid. */
 export function schemaErrors(manifest: Manifest): string[] {
+  if (manifest.kind === 'ScaledObject') return schemaMistakes(SCALED_OBJECT_DEFINITION, manifest)
   if (manifest.kind === 'HTTPRoute') return schemaMistakes(HTTP_ROUTE_DEFINITION, manifest)
   const found = [...unknownFields(manifest, `V1${manifest.kind}`, ''), ...absent(manifest, '')]
   const Model = MODELS[manifest.kind]

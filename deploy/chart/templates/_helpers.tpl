@@ -180,6 +180,11 @@ securityContext:
 {{- if or (hasKey .Values.listener.settings "GATEWAY") (hasKey .Values.server.settings "GATEWAY") }}on{{ end -}}
 {{- end }}
 
+{{/* Not empty: queues may be scaled by their backlog, or were. An empty KEDA_NAMESPACE keeps the rights. */}}
+{{- define "pilothouse.keda" -}}
+{{- if or (hasKey .Values.listener.settings "KEDA_NAMESPACE") (hasKey .Values.server.settings "KEDA_NAMESPACE") }}on{{ end -}}
+{{- end }}
+
 {{/* Rules of a Role with which a listener, or a server, runs deployments in a namespace. */}}
 {{- define "pilothouse.runtimeRules" -}}
 # server-side apply needs `create` for an absent object and `patch` for an existing one
@@ -198,6 +203,11 @@ securityContext:
 {{- if include "pilothouse.gateway" . }}
 - apiGroups: [gateway.networking.k8s.io]
   resources: [httproutes]
+  verbs: [get, list, watch, create, patch, delete]
+{{- end }}
+{{- if include "pilothouse.keda" . }}
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
   verbs: [get, list, watch, create, patch, delete]
 {{- end }}
 - apiGroups: [policy]

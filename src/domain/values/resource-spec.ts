@@ -65,6 +65,7 @@ const container = z
   .meta({ typeName: 'Container' })
 
 export const AUTOSCALERS = ['cpu', 'none'] as const
+export const QUEUE_METRICS = ['cpu', 'backlog'] as const
 
 export const resourceSpec = z
   .object({
@@ -102,6 +103,19 @@ export const resourceSpec = z
     autoscaler: optional(z.enum(AUTOSCALERS).meta({ typeName: 'Autoscaler' })).describe(
       'What sets the number of replicas between minimum and maximum. `cpu`: an autoscaler based on CPU. `none`: your own autoscaler. Default: `cpu`.',
     ),
+    queue_scaling: optional(
+      z
+        .object({
+          metric: z
+            .enum(QUEUE_METRICS)
+            .meta({ typeName: 'QueueMetric' })
+            .describe(
+              '`cpu`: per cent of the requested CPU. `backlog`: waiting runs, which needs KEDA in the cluster.',
+            ),
+          target: z.int().min(1).max(10_000).describe('The value of the metric for each replica.'),
+        })
+        .meta({ typeName: 'QueueScaling' }),
+    ).describe('What sets the number of queue replicas between minimum and maximum. Default: `cpu` with 80.'),
     termination_grace_seconds: optional(z.int().min(0).max(3600)).describe(
       'Seconds that a replaced server or queue has to finish its runs and streams. Default: in clusters 180 for a server and 600 for a queue, elsewhere the server’s DRAIN_SECONDS.',
     ),
@@ -201,6 +215,8 @@ export function resourceSpecViolations(spec: ResourceSpec | null | undefined): V
     const how = spec[high] == null ? `${upper}, the default of ${high}` : high
     found.push(violation(at(spec[low] == null ? high : low), `${low} (${lower}) must not be larger than ${how}.`))
   }
+  if (spec.queue_scaling && spec.autoscaler === 'none')
+    found.push(violation(at('queue_scaling'), 'With the autoscaler none, another program scales the queue.'))
   const volumes = spec.volumes ?? []
   const names = volumes.map((v) => v.name)
   volumes.forEach((v, i) => {

@@ -54,6 +54,8 @@ export const KUBERNETES_SETTINGS = {
   TERMINATION_GRACE_SECONDS: [integer(0, 3600), '180'],
   QUEUE_TERMINATION_GRACE_SECONDS: [integer(0, 3600), '600'],
   PRE_STOP_SECONDS: [integer(0, 300), '10'],
+  KEDA_NAMESPACE: [k8sName.optional()],
+  QUEUE_BACKLOG_QUERY: [text, "SELECT count(*) FROM runs WHERE status = 'pending'"],
   NETWORK_POLICIES: [z.enum(['all', 'database', 'none'], { error: 'must be all, database or none' }), 'all'],
   POD_PATCHES: [podPatches.prefault('{}')],
   POD_CLASSES: [podClasses.prefault('{}')],

@@ -14,7 +14,7 @@ import { ACTOR_KINDS } from '../../../domain/values/event-types.ts'
 import { METRIC_NAMES, METRIC_UNITS, METRICS, type MetricName as MetricWord } from '../../../domain/values/metrics.ts'
 import { AUTH_METHODS, CODE_CHALLENGE_METHODS, PROVIDER_TYPES } from '../../../domain/values/oauth-provider.ts'
 import { REASONS } from '../../../domain/values/reasons.ts'
-import { AUTOSCALERS } from '../../../domain/values/resource-spec.ts'
+import { AUTOSCALERS, QUEUE_METRICS } from '../../../domain/values/resource-spec.ts'
 import { TRIGGERS } from '../../../domain/values/revision-source.ts'
 import { DEPLOYMENT_STATUSES } from '../../../domain/values/shapes.ts'
 import { DELIVERY_STATES } from '../../../domain/webhooks/delivery.ts'
@@ -48,6 +48,7 @@ export const DeploymentAccess = enumOf(
   prisma.DeploymentAccess,
   'The callers of an agent: credentials of its workspace, credentials of any workspace of its organization, or everyone.',
 )
+enumOf('QueueMetric', QUEUE_METRICS, 'What the number of queue replicas depends on.')
 enumOf('Autoscaler', AUTOSCALERS, 'What decides the number of replicas between minimum and maximum.')
 export const DeploymentStatus = enumOf(
   'DeploymentStatus',

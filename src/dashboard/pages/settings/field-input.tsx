@@ -73,9 +73,7 @@ function Control({ field }: { field: Field }) {
         />
       )
     case 'json':
-      return (
-        <JsonInput {...props} {...LINES} description={`${help} Enter a JSON list.`} onChange={change} maxRows={24} />
-      )
+      return <JsonInput {...props} {...LINES} description={`${help} Enter JSON.`} onChange={change} maxRows={24} />
     case 'names':
       return <TagsInput {...props} description={help} value={input as string[]} onChange={change} />
     default:

@@ -31,6 +31,7 @@ const KINDS: Record<string, Kind> = {
   Boolean: 'switch',
   JSONObject: 'pairs',
   '[ImagePullSecretInput!]': 'names',
+  QueueScalingInput: 'json',
 }
 
 function fieldsOf(parent: string, input: string, effect: Effect): Field[] {
@@ -174,6 +175,10 @@ export const CLUSTER_FIELDS: readonly Field[] = withTexts(
     autoscaler: {
       help: 'cpu, or none if another system sets the replicas between min and max.',
       defaultText: 'cpu',
+    },
+    queueScaling: {
+      help: '{"metric": "backlog", "target": 10}: one replica for each 10 waiting runs, with KEDA.',
+      defaultText: 'cpu, 80 %',
     },
     class: { help: 'Where the pods run: one of the listener’s classes.' },
     volumes: { help: '[{"name": "data", "emptyDir": {}}]' },

@@ -34,7 +34,7 @@ export function inputOf(settings: object, { kind, name, path }: Field): Input {
 
 type Parsed = { value: Value; error?: undefined } | { value?: undefined; error: string }
 
-export function parseInput({ kind, min, max, maxLength }: Field, input: Input): Parsed {
+export function parseInput({ kind, type, min, max, maxLength }: Field, input: Input): Parsed {
   switch (kind) {
     case 'integer':
     case 'cores': {
@@ -47,7 +47,7 @@ export function parseInput({ kind, min, max, maxLength }: Field, input: Input): 
     case 'names':
       return { value: emptyToNull((input as string[]).map((name) => ({ name }))) }
     case 'json':
-      return parseList(input as string)
+      return parseJson(input as string, type.startsWith('['))
     case 'rows':
       return (input as Row[]).some((row) => Object.values(row).includes(''))
         ? { error: 'Fill in every field.' }
@@ -99,11 +99,13 @@ function parsePairs(text: string): Parsed {
   return { value: emptyToNull(pairs) }
 }
 
-function parseList(text: string): Parsed {
+function parseJson(text: string, isList: boolean): Parsed {
   if (text.trim() === '') return { value: null }
   try {
     const value: unknown = JSON.parse(text)
-    return Array.isArray(value) ? { value: emptyToNull(value) } : { error: 'Enter a list: [ … ].' }
+    if (typeof value === 'object' && value !== null && Array.isArray(value) === isList)
+      return { value: emptyToNull(value) }
+    return { error: isList ? 'Enter a list: [ … ].' : 'Enter an object: { … }.' }
   } catch {
     return { error: 'This is not valid JSON.' }
   }

@@ -64,6 +64,17 @@ export const HTTP_ROUTE: Kind = {
   advice: 'Install the custom resources of the Gateway API (1.0 or newer), or remove GATEWAY.',
 }
 
+/** Custom resource of KEDA, for queue_scaling by backlog. Always watched: it is removed when the spec changes. */
+export const SCALED_OBJECT: Kind = {
+  apiVersion: 'keda.sh/v1alpha1',
+  kind: 'ScaledObject',
+  resource: 'scaledobjects',
+  optional: 'queues can’t be scaled by their backlog',
+  applied: true,
+  rare: true,
+  advice: 'Install KEDA (2.0 or newer), or scale the queue by cpu.',
+}
+
 /** All watched kinds, including pods. */
 export const KINDS: readonly Kind[] = [
   { apiVersion: 'v1', kind: 'Secret', resource: 'secrets' },
@@ -77,6 +88,7 @@ export const KINDS: readonly Kind[] = [
   NETWORK_POLICY,
   DISRUPTION_BUDGET,
   HTTP_ROUTE,
+  SCALED_OBJECT,
   ENDPOINTS,
 ]
 

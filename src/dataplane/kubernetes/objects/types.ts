@@ -109,6 +109,10 @@ export interface RenderOptions {
   preStopSeconds: number
   /** the cluster supports `preStop.sleep`; absent: unknown */
   knowsSleep?: boolean
+  /** counts the waiting runs in a deployment's database */
+  queueBacklogQuery: string
+  /** KEDA's namespace, from which it may reach the databases of queues; null: queues can't be scaled by backlog */
+  kedaNamespace: string | null
   networkPolicies: NetworkPolicies
   /** pattern of the addresses at the door; null: there is no door */
   appsUrl: string | null

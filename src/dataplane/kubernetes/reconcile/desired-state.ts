@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import type { Progress } from '../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../output/step-failure.ts'
-import { HTTP_ROUTE } from '../api-server/kinds.ts'
+import { HTTP_ROUTE, SCALED_OBJECT } from '../api-server/kinds.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import { componentOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
@@ -100,12 +100,21 @@ export function createDesiredState(
   }
 }
 
-/** An address that nothing serves is worse than a refusal. Until then the objects stay as they are, with the earlier address. */
+/** Why a deployment needs a rare kind. */
+const NEEDED_FOR: ReadonlyMap<string, string> = new Map([
+  [HTTP_ROUTE.kind, 'GATEWAY is set'],
+  [SCALED_OBJECT.kind, 'queue_scaling has the metric backlog'],
+])
+
+/**
+ * An address that nothing serves, or a queue that nothing scales, is worse than a refusal. Until then the objects stay as
+ * they are.
+ */
 function requireKinds(manifests: readonly Manifest[], refused: ReadonlyMap<string, string>): void {
-  const why = manifests.some(({ kind }) => kind === HTTP_ROUTE.kind) && refused.get(HTTP_ROUTE.kind)
-  if (!why) return
-  const message = `GATEWAY is set, but no HTTPRoute can be created. ${why}`
-  throw new StepFailure('CLUSTER_REFUSED', message)
+  for (const [kind, need] of NEEDED_FOR) {
+    const why = manifests.some((manifest) => manifest.kind === kind) && refused.get(kind)
+    if (why) throw new StepFailure('CLUSTER_REFUSED', `${need}, but no ${kind} can be created. ${why}`)
+  }
 }
 
 /** Reads or creates the password. Never creates one for a database that has another. */

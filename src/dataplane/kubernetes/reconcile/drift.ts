@@ -57,7 +57,7 @@ export function autoscaledKeys(manifests: readonly Manifest[]): Set<string> {
     manifests.flatMap((manifest) => {
       const { kind, spec, metadata } = manifest
       if (metadata.annotations?.[ANNOTATION_SCALE]) return [keyOf(manifest)]
-      if (kind !== 'HorizontalPodAutoscaler') return []
+      if (kind !== 'HorizontalPodAutoscaler' && kind !== 'ScaledObject') return []
       const { name } = (spec as { scaleTargetRef: { name: string } }).scaleTargetRef
       return [keyOf({ kind: 'Deployment', metadata: { ...metadata, name } })]
     }),

@@ -8,6 +8,7 @@ import { telemetryVariables } from '../../runtimes/telemetry-variables.ts'
 import { AGENT_PORT, DATABASE_KEYS, namesOf } from '../objects/names.ts'
 import type { Application, DeploymentRef } from '../objects/types.ts'
 import { externalOf } from './external.ts'
+import { BACKLOG_PASSWORD, isScaledByBacklog } from './scale.ts'
 import { secretKey } from './secrets.ts'
 
 interface Variable {
@@ -35,9 +36,11 @@ export function environment(
     reference ? [reference.secret_name, reference.secret_key] : [names.database, ours]
   const database = at(external.database, DATABASE_KEYS.uri)
   const cache = at(external.cache, DATABASE_KEYS.cacheUri)
+  const countsBacklog = role === 'queue' && isScaledByBacklog(app.spec) && !external.database
   const agent = { ...deployment, revisionId: revision.id }
   const defaults = { ...telemetryVariables(otlpEndpoint, agent), ...graceVariables(app.spec) }
   const variables = [
+    ...(countsBacklog ? [fromSecret(BACKLOG_PASSWORD, names.database, DATABASE_KEYS.password)] : []),
     ...Object.entries(defaults).map(([name, value]) => ({ name, value })),
     ...revision.secrets.map(({ name }) => fromSecret(name, names.secrets(revision.number), secretKey(name))),
     // a redeployed revision has old secrets, but the deployment's secret references are current and take precedence

@@ -9,7 +9,7 @@ import { externalOf } from './external.ts'
 import type { Labelled } from './metadata.ts'
 import { agentPolicy, databasePolicy, doorPolicy, service } from './network.ts'
 import { publicRoute } from './public-route.ts'
-import { autoscaler, disruptionBudget, replicasOf, scaleAnnotation, scaleOf } from './scale.ts'
+import { autoscaler, disruptionBudget, queueAutoscaler, replicasOf, scaleAnnotation, scaleOf } from './scale.ts'
 import { databaseSecret, pullSecret, revisionSecret } from './secrets.ts'
 import { requireWithin } from './security.ts'
 import { QUEUE, SERVER, workload } from './workload.ts'
@@ -70,7 +70,9 @@ export function renderApplication(
     service(names.base, server, { name: 'http', port: SERVICE_PORT, target: AGENT_PORT }),
     ...autoscaler(names.server, server, serverScale),
     // concessions set the replicas during the rollout, so the autoscaler's object stays unchanged
-    ...(yields === null ? autoscaler(names.queue, queue, queueScale) : []),
+    ...(yields === null
+      ? queueAutoscaler(names.queue, queue, queueScale, externalOf(app.secretReferences).database !== null, options)
+      : []),
     ...disruptionBudget(names.server, server, serverScale),
     ...disruptionBudget(names.queue, queue, queueScale),
     ...publicRoute(deployment, app, options),

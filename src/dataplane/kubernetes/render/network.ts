@@ -9,6 +9,7 @@ import type {
   RenderOptions,
 } from '../objects/types.ts'
 import { type Labelled, objectMetadata } from './metadata.ts'
+import { isScaledByBacklog } from './scale.ts'
 import { CACHE_PORT, DATABASE_PORT } from './secrets.ts'
 
 /** AWS, Azure, Google and most others; Alibaba. IPv6: AWS; Google; Oracle. The node's DNS may be link-local too. */
@@ -29,7 +30,7 @@ const podsOf = ({ deploymentId }: DeploymentRef, components: Component[]) => ({
   matchExpressions: [{ key: LABEL_COMPONENT, operator: 'In', values: components }],
 })
 
-/** Databases and caches accept only their own agents. */
+/** Databases and caches accept only their own agents, and databases KEDA if it counts the backlog of the queue. */
 export function databasePolicy(
   deployment: DeploymentRef,
   { spec }: Infrastructure,
@@ -49,6 +50,14 @@ export function databasePolicy(
             from: [{ podSelector: podsOf(deployment, ['server', 'queue']) }],
             ports: [DATABASE_PORT, CACHE_PORT].map((port) => ({ port, protocol: 'TCP' })),
           },
+          ...(isScaledByBacklog(spec) && options.kedaNamespace !== null
+            ? [
+                {
+                  from: [{ namespaceSelector: { matchLabels: { [LABEL_NAMESPACE]: options.kedaNamespace } } }],
+                  ports: [{ port: DATABASE_PORT, protocol: 'TCP' }],
+                },
+              ]
+            : []),
         ],
       },
     },

@@ -1,8 +1,10 @@
 /** Replicas of a component: their number, their autoscaler, and protection against simultaneous loss. */
 import type { EffectiveSpec } from '../../../domain/protocol/protocol.ts'
-import { ANNOTATION_SCALE, LABEL_REVISION, selectorOf } from '../objects/names.ts'
-import type { Manifest } from '../objects/types.ts'
+import { StepFailure } from '../../output/step-failure.ts'
+import { AGENT_CONTAINER, ANNOTATION_SCALE, LABEL_REVISION, namesOf, selectorOf } from '../objects/names.ts'
+import type { DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
 import { type Labelled, objectMetadata } from './metadata.ts'
+import { DATABASE_PORT, DATABASE_USER } from './secrets.ts'
 
 interface Scale {
   min: number
@@ -31,8 +33,68 @@ export function scaleAnnotation({ min, max, byOthers }: Scale): Record<string, s
   return byOthers && max > min ? { [ANNOTATION_SCALE]: `${min}-${max}` } : {}
 }
 
+/** Per cent of the CPU request: a spec without `cpu` never scales. */
+const DEFAULT_CPU_TARGET = 80
+
+export const isScaledByBacklog = ({ queue_scaling: scaling }: EffectiveSpec): boolean => scaling?.metric === 'backlog'
+
+/** Variable of a queue with its database's password, which KEDA reads from the pod's environment. */
+export const BACKLOG_PASSWORD = 'PILOTHOUSE_DATABASE_PASSWORD'
+
+/** KEDA runs in another namespace, so it needs the full name of the deployment's database. */
+function connection({ deploymentId, namespace }: DeploymentRef, isExternal: boolean): Record<string, string> {
+  if (isExternal) return { connectionFromEnv: 'POSTGRES_URI' }
+  return {
+    host: `${namesOf(deploymentId).database}.${namespace}`,
+    port: String(DATABASE_PORT),
+    ...{ userName: DATABASE_USER, dbName: DATABASE_USER, sslmode: 'disable', passwordFromEnv: BACKLOG_PASSWORD },
+  }
+}
+
+/** The autoscaler of the queue: by CPU, or by its backlog. Throws StepFailure if KEDA's namespace is not known. */
+export function queueAutoscaler(
+  target: string,
+  labelled: Labelled,
+  scale: Scale,
+  isExternal: boolean,
+  { kedaNamespace, queueBacklogQuery: query }: RenderOptions,
+): Manifest[] {
+  const { metric, target: value } = labelled.spec.queue_scaling ?? { metric: 'cpu', target: DEFAULT_CPU_TARGET }
+  if (metric === 'cpu') return autoscaler(target, labelled, scale, value)
+  if (scale.max <= scale.min) return []
+  if (kedaNamespace === null)
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      'queue_scaling by backlog needs KEDA: set KEDA_NAMESPACE of the listener, or scale the queue by cpu.',
+    )
+  const metadata = { ...connection(labelled.deployment, isExternal), query, targetQueryValue: String(value) }
+  return [
+    {
+      apiVersion: 'keda.sh/v1alpha1',
+      kind: 'ScaledObject',
+      metadata: objectMetadata(target, labelled),
+      spec: {
+        scaleTargetRef: {
+          apiVersion: 'apps/v1',
+          kind: 'Deployment',
+          name: target,
+          envSourceContainerName: AGENT_CONTAINER,
+        },
+        minReplicaCount: scale.min,
+        maxReplicaCount: scale.max,
+        triggers: [{ type: 'postgresql', metadata }],
+      },
+    },
+  ]
+}
+
 /** None if the bounds leave no choice. `target`: name of the Deployment and of the autoscaler. */
-export function autoscaler(target: string, labelled: Labelled, { min, max, byOthers }: Scale): Manifest[] {
+export function autoscaler(
+  target: string,
+  labelled: Labelled,
+  { min, max, byOthers }: Scale,
+  cpuTarget = DEFAULT_CPU_TARGET,
+): Manifest[] {
   if (max <= min || byOthers) return []
   return [
     {
@@ -43,8 +105,7 @@ export function autoscaler(target: string, labelled: Labelled, { min, max, byOth
         scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: target },
         minReplicas: min,
         maxReplicas: max,
-        // per cent of the CPU request: a spec without `cpu` never scales
-        targetCPUUtilizationPercentage: 80,
+        targetCPUUtilizationPercentage: cpuTarget,
       },
     },
   ]

@@ -13,6 +13,11 @@ export const HTTP_ROUTE_DEFINITION: Json = parse(
   readFileSync(path.join(ROOT, 'test/fixtures/httproutes-crd.yaml'), 'utf8'),
 )
 
+/** The CustomResourceDefinition of KEDA's ScaledObject. */
+export const SCALED_OBJECT_DEFINITION: Json = parse(
+  readFileSync(path.join(ROOT, 'test/fixtures/scaledobjects-crd.yaml'), 'utf8'),
+)
+
 export const definitionOf = (store: Store, { plural, group }: Kind): KubeObject | undefined =>
   store.get(kindNamed('CustomResourceDefinition'), undefined, `${plural}.${group}`)
 

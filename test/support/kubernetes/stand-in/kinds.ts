@@ -11,9 +11,11 @@ export interface Kind {
   since: number
   /** served while its CustomResourceDefinition exists */
   custom: boolean
+  /** default: v1 */
+  version?: string
 }
 
-type Options = Partial<Pick<Kind, 'namespaced' | 'generation' | 'since' | 'custom'>>
+type Options = Partial<Pick<Kind, 'namespaced' | 'generation' | 'since' | 'custom' | 'version'>>
 
 const kind = (group: string, name: string, plural: string, options: Options = {}): Kind => ({
   ...{ group, kind: name, plural, namespaced: true, generation: false, since: 0, custom: false },
@@ -37,6 +39,7 @@ export const KINDS: Kind[] = [
   kind('autoscaling', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
   kind('discovery.k8s.io', 'EndpointSlice', 'endpointslices', { since: 21 }),
   kind('gateway.networking.k8s.io', 'HTTPRoute', 'httproutes', { generation: true, custom: true }),
+  kind('keda.sh', 'ScaledObject', 'scaledobjects', { generation: true, custom: true, version: 'v1alpha1' }),
   kind('networking.k8s.io', 'Ingress', 'ingresses', { generation: true }),
   kind('networking.k8s.io', 'NetworkPolicy', 'networkpolicies', { generation: true }),
   kind('policy', 'PodDisruptionBudget', 'poddisruptionbudgets', { generation: true, since: 21 }),
@@ -45,7 +48,7 @@ export const KINDS: Kind[] = [
   kind('storage.k8s.io', 'StorageClass', 'storageclasses', { namespaced: false }),
 ]
 
-export const groupVersion = ({ group }: Kind): string => (group ? `${group}/v1` : 'v1')
+export const groupVersion = ({ group, version = 'v1' }: Kind): string => (group ? `${group}/${version}` : version)
 
 /** Formats a resource like `deployments.apps`, for error messages. */
 export const qualified = ({ group, plural }: Kind): string => (group ? `${plural}.${group}` : plural)
