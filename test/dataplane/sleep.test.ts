@@ -29,12 +29,14 @@ import {
   type TestMachine,
 } from './support.ts'
 
-/** Answers with its pid, and at /stream without end. Accepts WebSockets. */
+/** Answers with its pid, at /stream without end. /run begins a run of 1.5 s in the background. Accepts WebSockets. */
 const SERVER = `
 import { createHash } from 'node:crypto'
 import http from 'node:http'
+const work = (until) => Date.now() < until && setImmediate(work, until)
 const server = http.createServer((req, res) => {
   if (req.url === '/stream') return res.write('begun')
+  if (req.url === '/run') setImmediate(work, Date.now() + 1500)
   res.end(String(process.pid))
 })
 server.on('upgrade', (req, socket) => {
@@ -166,6 +168,17 @@ test('a WebSocket wakes an agent, and keeps it awake until it closes', async () 
   await once(socket, 'open')
   expect(await eventually(() => place.runtime.idle!(sleepy.id), 4 * MINUTE_MS)).toBe(false)
   socket.close()
+  await asleep(sleepy)
+})
+
+test('a run in the background that uses the CPU keeps an agent awake until it ends', async () => {
+  const sleepy = shared
+  await fetch(`${sleepy.url}/run`)
+  const isAsleep = async () => {
+    await place.runtime.measure!()
+    return place.runtime.idle!(sleepy.id)
+  }
+  expect(await eventually(isAsleep, 3 * MINUTE_MS)).toBe(false)
   await asleep(sleepy)
 })
 

@@ -56,6 +56,9 @@ export interface ProcessRuntime extends Runtime {
   endOrphans(findDeleted: (deploymentIds: string[]) => Promise<string[]>): Promise<Ended[]>
 }
 
+/** Share of a core. An agent that uses more works, and does not fall asleep. */
+const BUSY_SHARE = 0.05
+
 /** Throws when the account for builds and agents does not exist. */
 export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
   const machine = createMachine(options)
@@ -63,6 +66,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const calls = new StepCalls()
   const all = new Map<string, SupervisedDeployment>()
   const { measure, usageOf } = createMeasure(doorFigures, (names) => machine.containers.pids(names))
+  /** performance.now() of the last call of `measure` */
+  let measuredAt = performance.now()
   void machine
     .door()
     .then(updateDoor)
@@ -225,7 +230,15 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       withDatabaseProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
     restarts: (deploymentId) => all.get(deploymentId)?.restarts ?? [],
     idle: (deploymentId) => all.get(deploymentId)?.isAsleep,
-    measure: () => measure([...all.values()].map((supervised) => supervised.measurable)),
+    async measure() {
+      const since = measuredAt
+      measuredAt = performance.now()
+      const measured = await measure([...all.values()].map((supervised) => supervised.measurable))
+      const busySeconds = (BUSY_SHARE * (measuredAt - since)) / 1000
+      for (const { deploymentId, measures } of measured)
+        if ((measures.cpu_seconds ?? 0) > busySeconds) all.get(deploymentId)?.wasBusy()
+      return measured
+    },
     url: (deploymentId) => all.get(deploymentId)?.url,
     registerHolder(holder) {
       ownHolder = holder

@@ -91,6 +91,8 @@ export class SupervisedDeployment {
   #fallingAsleep: Promise<unknown> = Promise.resolve()
   /** until the next look whether it may sleep */
   #idleTimer: NodeJS.Timeout | undefined
+  /** performance.now() when the agent last used the CPU, as a run without a request does */
+  #busyAt = Number.NEGATIVE_INFINITY
 
   /** `onClosed`: called when another server holds the deployment, so this object is no longer used. */
   constructor(machine: Machine, claim: LeasedClaim, onClosed: () => void) {
@@ -124,6 +126,11 @@ export class SupervisedDeployment {
       return withDraining(withRestart(serves, this.#desired, connection.state, this.#problem), connection.state)
     if (this.#queuedStart?.isWaiting()) return notServing(queuedProgress(this.#queuedStart))
     return this.#problem || this.#sentPlan ? notServing(this.#problem) : undefined
+  }
+
+  /** Call it after a time in which the agent used the CPU. */
+  wasBusy(): void {
+    this.#busyAt = performance.now()
   }
 
   /** What metrics measure of it. */
@@ -322,7 +329,7 @@ export class SupervisedDeployment {
     await this.#sleepIfIdle(connection, opened)
   }
 
-  /** Ends the agent and its supervisor when no request was open for `idleMs`. The door keeps the address. */
+  /** Ends the agent and its supervisor when it was not busy and no request was open for `idleMs`. The door keeps the address. */
   async #sleepIfIdle(connection: Connection, opened: Promise<unknown>): Promise<void> {
     clearTimeout(this.#idleTimer)
     const desired = this.#desired
@@ -332,7 +339,9 @@ export class SupervisedDeployment {
     const idleMs = desired.idleMs!
     // a state that reaches the door after `sleep` would end the sleep
     if (mayEnd()) await opened
-    const againMs = mayEnd() ? await this.#machine.sleeping.tryToSleep(sleeper, idleMs) : Math.min(UNSETTLED_MS, idleMs)
+    const busyMs = Math.max(0, this.#busyAt + idleMs - performance.now())
+    const waitMs = mayEnd() ? busyMs : Math.min(UNSETTLED_MS, idleMs)
+    const againMs = waitMs || (await this.#machine.sleeping.tryToSleep(sleeper, idleMs))
     if (againMs !== null) {
       this.#idleTimer = setTimeout(() => this.#queue.enqueue(), againMs).unref()
       return
