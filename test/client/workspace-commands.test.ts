@@ -97,7 +97,7 @@ describe('webhooks', () => {
     expect(webhook_endpoints).toMatchObject([{ name: 'ops', url, form: 'standard', event_types: ['deployment.*'] }])
     const [{ id }] = webhook_endpoints
     const tested = await command(['webhooks', 'test', id], env)
-    expect(tested).toMatchObject({ code: 1, err: expect.stringContaining('refused the connection') })
+    expect(tested).toMatchObject({ code: 1, err: expect.stringMatching(/^The endpoint refused the connection\.\n$/) })
     const { id: deploymentId } = await gitDeployment(app)
     await vi.waitFor(
       async () =>

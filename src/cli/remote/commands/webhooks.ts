@@ -64,7 +64,7 @@ export const test = remoteCommand({
   async work({ client }, [id]) {
     const { data } = await client.api.POST('/v2/webhook-endpoints/{webhook_endpoint_id}/test', pathOf(id))
     const { delivered, answer, error, milliseconds } = data!
-    const text = delivered ? `It answered ${answer} in ${milliseconds} ms.` : `The endpoint ${error}.`
+    const text = delivered ? `The endpoint answered ${answer} in ${milliseconds} ms.` : (error ?? '')
     return { outcome: delivered ? 'done' : 'failed', json: data!, text }
   },
 })
