@@ -250,6 +250,23 @@ test('a search of thousands of lines sends few statements', async () => {
   expect(log(await sent('no line has this'))).toHaveLength(3)
 })
 
+test('searches that wait for their turn delay neither new lines nor other reads', async () => {
+  app.core.searches = new SearchTurns(60_000)
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const running = ['a', 'b'].map((workspaceId) => app.core.searches!.run(workspaceId, undefined, () => held))
+  let over = 0
+  const waiting = Array.from({ length: 20 }, () => overRest({ query: 'no line has this' }).then(() => over++))
+  await write([{ message: 'written while searches wait', time: at(0) }])
+  const { messages } = await overRest({ order: 'desc', limit: 1 })
+  expect([messages, over]).toEqual([['written while searches wait'], 0])
+  release()
+  await Promise.all([...running, ...waiting])
+  await app.core.db.logLine.deleteMany({ where: { deploymentId: id, message: 'written while searches wait' } })
+})
+
 test('a search of another tenant finds no log', async () => {
   const key = app.other.keys.admin
   const query = { type: 'deploy', query: 'failed' }
