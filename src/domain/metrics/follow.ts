@@ -3,7 +3,7 @@ import type { Db } from '../transaction/context.ts'
 import { METRIC_NAMES, SAMPLE_SECONDS } from '../values/metrics.ts'
 import { ROW_SECONDS } from './chunks.ts'
 import { type Metrics, seriesOf } from './series.ts'
-import { type ChunkRow, stepsOf } from './steps.ts'
+import { type ChunkRow, chunkColumns, stepsOf } from './steps.ts'
 
 /** Samples of other doors of a cluster may arrive this much later, in seconds: they are sent again with the next ones. */
 const LATE_SECONDS = 60
@@ -31,9 +31,7 @@ export async function newestSamples(db: Db, ids: readonly string[]): Promise<Map
 export async function readNewSamples(db: Db, deploymentId: string, after: bigint): Promise<NewSamples | null> {
   const seconds = Number(after)
   const rows = await db.$queryRaw<ChunkRow[]>`
-    SELECT revision_id AS "revisionId", resolution::int, extract(epoch FROM start)::int AS start, to_json(measures) AS measures,
-           to_json(buckets) AS buckets, to_json(counts) AS counts
-    FROM metric_chunks
+    SELECT ${chunkColumns()} FROM metric_chunks c
     WHERE deployment_id = ${deploymentId}::uuid AND resolution = ${SAMPLE_SECONDS}::int
       AND start > greatest(to_timestamp(${seconds}::int), now() - make_interval(secs => ${MAX_BEHIND_SECONDS}::int))
                   - make_interval(secs => ${ROW_SECONDS[SAMPLE_SECONDS] + LATE_SECONDS}::int)`

@@ -12,7 +12,7 @@ import { METRIC_NAMES, METRICS, type MetricName, SAMPLE_SECONDS } from '../value
 import { deploymentPath } from '../values/shapes.ts'
 import { type Resolution, ROW_SECONDS } from './chunks.ts'
 import { type Metrics, seriesOf } from './series.ts'
-import { type ChunkRow, stepsOf } from './steps.ts'
+import { type ChunkRow, chunkColumns, stepsOf } from './steps.ts'
 
 const DEFAULT_RANGE_MS = 3_600_000
 const MAX_POINTS = 1500
@@ -22,6 +22,8 @@ const CHOSEN_POINTS = 400
 const STEPS = [10, 30, 60, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400] as const
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
+/** Samples that arrive this much later, in seconds, may be missing in a roll-up. */
+const LATE_SECONDS = 600
 
 const seriesQuery = z.object({
   names: queryList(z.enum(METRIC_NAMES), `Which series. Default: all. ${namesDescription()}`),
@@ -103,47 +105,35 @@ const invalid = (name: string, msg: string): Violation => ({ loc: ['query', name
 
 const resolutionOf = (step: number): Resolution => (step % 600 === 0 ? 600 : step % 60 === 0 ? 60 : 10)
 
-/**
- * The rows that a window needs: those of its resolution, and finer ones of the time that is not rolled up yet. An hour is rolled up
- * within the hour after it, a day within two hours.
- */
-function sources({ from, step }: Window, now: number): { resolution: Resolution; since: Date }[] {
+/** The rows that a window needs: those of its resolution, and finer ones of the time that is not rolled up to `coarser` yet. */
+function sources({ from, step }: Window) {
   const resolution = resolutionOf(step)
-  const begins: Record<Resolution, number> = {
-    600: floor(from.getTime(), DAY_MS),
-    60: resolution === 600 ? floor(now - DAY_MS - 2 * HOUR_MS, DAY_MS) : 0,
-    10: resolution === 10 ? 0 : floor(now - 2 * HOUR_MS, HOUR_MS),
-  }
   return ([600, 60, 10] as const)
     .filter((each) => each <= resolution)
-    .map((each) => {
-      const first = from.getTime() - ROW_SECONDS[each] * 1000
-      return { resolution: each, since: new Date(Math.max(first, begins[each])) }
-    })
+    .map((each, i, all) => ({
+      resolution: each,
+      coarser: all[i - 1] ?? null,
+      since: new Date(from.getTime() - ROW_SECONDS[each] * 1000).toISOString(),
+    }))
 }
-
-const floor = (time: number, unit: number) => Math.floor(time / unit) * unit
 
 type Found = { deploymentId: string } & (ChunkRow | { resolution: null })
 
 async function readWindow(ctx: ReadContext, ids: readonly string[], window: Window): Promise<Map<string, Metrics>> {
-  const from = sources(window, ctx.clock().getTime())
+  const from = sources(window)
   const needsLatencies = window.names.some((name) => name.startsWith('latency_'))
-  const latencies = needsLatencies
-    ? Prisma.sql`to_json(c.buckets), to_json(c.counts)`
-    : Prisma.sql`NULL::json, NULL::json`
   const rows = await ctx.db.$queryRaw<Found[]>`
     SELECT d.id AS "deploymentId", found.*
     FROM deployments d
     LEFT JOIN (
-      unnest(${from.map(({ resolution }) => resolution)}::int[], ${from.map(({ since }) => since.toISOString())}::text[]::timestamptz[])
-        AS s(resolution, since)
+      unnest(${from.map(({ resolution }) => resolution)}::int[], ${from.map(({ coarser }) => coarser)}::int[],
+             ${from.map(({ since }) => since)}::text[]::timestamptz[]) AS s(resolution, coarser, since)
+      LEFT JOIN metric_rollups r ON r.resolution = s.coarser
       CROSS JOIN LATERAL (
-        SELECT c.deployment_id, c.revision_id AS "revisionId", c.resolution, extract(epoch FROM c.start)::int AS start,
-               to_json(c.measures) AS measures, ${latencies}
-        FROM metric_chunks c
-        WHERE c.deployment_id = ANY (${ids}::uuid[]) AND c.resolution = s.resolution AND c.start >= s.since AND c.start < ${window.to}
-      ) AS found(deployment_id, "revisionId", resolution, start, measures, buckets, counts)
+        SELECT c.deployment_id, ${chunkColumns(needsLatencies)} FROM metric_chunks c
+        WHERE c.deployment_id = ANY (${ids}::uuid[]) AND c.resolution = s.resolution AND c.start < ${window.to}
+          AND c.start >= greatest(s.since, r.until - make_interval(secs => ${LATE_SECONDS}::int))
+      ) AS found
     ) ON found.deployment_id = d.id
     WHERE d.id = ANY (${ids}::uuid[]) AND ${checkOnly(Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid`)} AND d.torn_down_at IS NULL`
   const byDeployment = new Map<string, ChunkRow[]>()
