@@ -295,6 +295,11 @@ async function processRuntime(
         diskMb: config.APP_DISK_MB,
       },
       databaseLimits: { maxConnections: config.APP_DATABASE_CONNECTIONS, maxMb: config.APP_DATABASE_MB },
+      queues: {
+        backlogQuery: config.QUEUE_BACKLOG_QUERY,
+        progressQuery: config.QUEUE_PROGRESS_QUERY,
+        stallSeconds: config.QUEUE_STALL_SECONDS,
+      },
       uidRange: config.APP_UID_RANGE,
       warn: (line) => log.warn(line),
       sources: createSourceAccess(core),

@@ -41,7 +41,7 @@ const minutesPass = (minutes: number) =>
   ctx.db.$executeRaw`UPDATE alerts SET created_at = created_at - make_interval(mins => ${minutes}::int)`
 
 const SERVES = { ready: 1, desired: 1, message: null, observedAt: new Date(0).toISOString() }
-const serve = (ready: number) =>
+const serve = (ready: number, health: object = {}) =>
   ctx.db.deployment.update({
     where: { id },
     data: {
@@ -49,7 +49,7 @@ const serve = (ready: number) =>
       claimId: randomUUID(),
       leaseHolder: 'test',
       leaseExpiresAt: new Date(Date.now() + 600_000),
-      health: { ...SERVES, ready },
+      health: { ...SERVES, ready, ...health },
     },
   })
 
@@ -116,6 +116,17 @@ test('restarts alert when there are enough in the minutes of the rule, each coun
   expect(await told()).toEqual(['alert.fired watch: 3 restarts in 10 min'])
   await restarted(12, 11, 0.1)
   expect((await told())[1]).toMatch(/^alert.resolved watch: /)
+})
+
+test('a stalled queue alerts immediately, and resolves when the worker no longer reports it', async () => {
+  await rule('queue_stalled')
+  await serve(1)
+  expect(await told()).toEqual([])
+  await serve(1, { reason: 'QUEUE_STALLED', message: 'Runs wait' })
+  const fired = 'alert.fired watch: runs wait in its queue, and none is completed'
+  expect(await told()).toEqual([fired])
+  await serve(1)
+  expect(await told()).toEqual([fired, 'alert.resolved watch: its queue completes runs, or none wait'])
 })
 
 test.each<[AlertKind, object, Partial<MetricSample>, Partial<MetricSample>, string]>([

@@ -229,20 +229,20 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 5_435],
+  ['platform/**', 5_445],
   [
     'domain/errors domain/crypto domain/sql domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
     4_450,
   ],
   [
     'domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/idempotency',
-    3_370,
+    3_380,
   ],
   [
     'domain/deployments domain/deployment-status domain/revisions domain/revision-diff domain/rollouts domain/secrets',
     4_850,
   ],
-  ['domain/claims domain/builders domain/listeners domain/logs domain/events', 4_100],
+  ['domain/claims domain/builders domain/listeners domain/logs domain/events', 4_125],
   ['domain/metrics', 620],
   ['domain/sources/**', 1_350],
   ['domain/oauth/**', 2_400],
@@ -253,14 +253,14 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_380],
   ['adapters/*', 2_235],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_580],
-  ['dataplane/process/** door', 13_680],
+  ['dataplane/process/** door', 13_895],
   ['dataplane/kubernetes/**', 6_680],
   ['listener builder', 1_500],
   ['api/graphql/**', 7_445],
   ['api/rest/**', 5_840],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_800],
-  ['client cli/**', 5_370],
-  ['dashboard/pages/*', 13_020],
+  ['client cli/**', 5_380],
+  ['dashboard/pages/*', 13_085],
   ['dashboard/app dashboard/api dashboard/components/**', 6_190],
   ['app/** start .', 3_200],
 ]

@@ -366,6 +366,32 @@ test('restarts that a heartbeat reports are counted once, shown over REST and Gr
   expect(wrong.status).toBe(422)
 })
 
+test('a queue that a heartbeat reports as stalled is its health, and one event for each stall', async () => {
+  const listener = await connect()
+  const { id } = await create(listener)
+  const [claim] = await listener.claim()
+  const serves = { ready: 1, desired: 1, message: null, reason: null }
+  const stalled = { ...serves, reason: 'QUEUE_STALLED', message: 'Runs wait' }
+  const report = (health: object) => listener.beat([{ ...held(claim), health }])
+  const events = async () => {
+    const { body } = await app.call('GET', `/v2/deployments/${id}/events`, { query: { types: 'queue.*' } })
+    return body.resources
+  }
+  await report({ ...serves, restarted_at: '2026-11-27T12:00:00.000Z' })
+  await report(stalled)
+  await report(stalled)
+  const other = await connect()
+  await other.beat([{ ...held(claim), health: serves }])
+  expect((await app.call('GET', `/v2/deployments/${id}`)).body.health).toMatchObject(stalled)
+  const row = await app.core.db.deployment.findUniqueOrThrow({ where: { id } })
+  expect(row.health).toMatchObject({ restartedAt: '2026-11-27T12:00:00.000Z' })
+  const event = { type: 'queue.stalled', reason: 'QUEUE_STALLED', message: 'Runs wait' }
+  expect(await events()).toEqual([expect.objectContaining(event)])
+  await report(serves)
+  await report(stalled)
+  expect(await events()).toHaveLength(2)
+})
+
 test('samples of metrics are stored for the listener’s deployments, and for no others', async () => {
   const listener = await connect()
   const deployment = await create(listener)

@@ -76,7 +76,7 @@ export const isOpen = (status: RevisionStatus): boolean =>
 interface ServingInput {
   status: string
   serving: boolean
-  health: { ready: number; desired: number; observedAt: string | null } | null
+  health: { ready: number; desired: number; reason?: ReasonCode | null; observedAt: string | null } | null
   activeRevision: object | null
   latestRevision: { status: RevisionStatus } | null
 }
@@ -91,6 +91,7 @@ export function servingState({ status, serving, health, activeRevision, latestRe
     return { label: health?.observedAt && health.ready > 0 ? 'Not observed' : `Down${replicas}`, tone: 'bad' }
   if (status === 'UNUSED') return { label: 'Asleep', tone: 'quiet' }
   if (health && health.ready < health.desired) return { label: `Degraded${replicas}`, tone: 'waiting' }
+  if (health?.reason === 'QUEUE_STALLED') return { label: 'Queue stalled', tone: 'waiting' }
   return { label: `Serving${replicas}`, tone: 'good' }
 }
 

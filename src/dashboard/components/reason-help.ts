@@ -54,6 +54,7 @@ export const REASON_HELP: Record<ReasonCode, string | null> = {
   PROVISION_FAILED: OPERATOR,
   PULLING_IMAGE: RECOVERS,
   QUEUED_BEHIND: 'This revision starts when the previous one ends. Interrupt that one to start sooner.',
+  QUEUE_STALLED: 'Check that its workers run and can reach its database and cache, or restart it.',
   QUOTA_EXCEEDED: CLUSTER,
   ROLLING_OUT: RECOVERS,
   ROLLOUT_PAUSED: CLUSTER,

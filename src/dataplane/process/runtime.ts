@@ -19,8 +19,9 @@ import { giveToDoor } from './door/access-log-file.ts'
 import { AccessPush } from './door/access-push.ts'
 import type { Certificate, DoorProgram } from './door/messages.ts'
 import { updateDoor } from './door/start-door.ts'
-import { createDatabase, dropDatabase } from './isolation/database.ts'
-import { resourceLimitsOf, withDatabaseProblem } from './isolation/resource-limits.ts'
+import { createDatabase, databaseUri, dropDatabase } from './isolation/database.ts'
+import { QueueBacklogs } from './isolation/queue-backlogs.ts'
+import { resourceLimitsOf, withProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
 import { prepareContext, prepareFolders } from './machine/app-context.ts'
 import { createMachine, type ProcessRuntimeOptions } from './machine/machine.ts'
@@ -68,6 +69,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const { measure, usageOf } = createMeasure(doorFigures, (names) => machine.containers.pids(names))
   /** performance.now() of the last call of `measure` */
   let measuredAt = performance.now()
+  const queues = new QueueBacklogs(options.queues ?? { backlogQuery: '', progressQuery: '', stallSeconds: 0 })
   void machine
     .door()
     .then(updateDoor)
@@ -87,6 +89,15 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     })
     all.set(id, made)
     return made
+  }
+
+  /** In the background: a database that does not answer delays no metrics. */
+  function lookAtQueues(): void {
+    const serving = [...all].flatMap(([deploymentId, { measurable }]) => {
+      const uri = () => databaseUri(machine.databaseAdmin, deploymentId, machine.layout.app(deploymentId).database)
+      return measurable.serving ? [{ deploymentId, revisionId: measurable.serving.revisionId, uri }] : []
+    })
+    void queues.look(serving)
   }
 
   async function doorFigures(): Promise<DoorFigures | null> {
@@ -226,14 +237,19 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
 
     // its steps have ended, and the serving agent needs no server
     drop: async (deploymentId) => machine.databaseLimits.unwatch(deploymentId),
-    health: (deploymentId) =>
-      withDatabaseProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
+    health(deploymentId) {
+      const health = withProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId))
+      return withProblem(health, queues.problem(deploymentId))
+    },
     restarts: (deploymentId) => all.get(deploymentId)?.restarts ?? [],
     idle: (deploymentId) => all.get(deploymentId)?.isAsleep,
     async measure() {
+      lookAtQueues()
       const since = measuredAt
       measuredAt = performance.now()
-      const measured = await measure([...all.values()].map((supervised) => supervised.measurable))
+      const measured = await measure(
+        [...all].map(([id, { measurable }]) => ({ ...measurable, backlog: queues.backlog(id) })),
+      )
       const busySeconds = (BUSY_SHARE * (measuredAt - since)) / 1000
       for (const { deploymentId, measures } of measured)
         if ((measures.cpu_seconds ?? 0) > busySeconds) all.get(deploymentId)?.wasBusy()

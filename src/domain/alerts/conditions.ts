@@ -28,6 +28,10 @@ export function conditionSql(kind: AlertKind, now: Date): Prisma.Sql {
       return Prisma.sql`
         SELECT r.id AS rule_id, d.id AS deployment_id, NOT ${servingSql(now)} AS met, NULL::float8 AS value
         FROM ${rulesOf(kind)} LEFT JOIN listeners l ON l.id = d.listener_id WHERE d.active_revision_id IS NOT NULL`
+    case 'queue_stalled':
+      return Prisma.sql`
+        SELECT r.id AS rule_id, d.id AS deployment_id, coalesce(d.health->>'reason' = 'QUEUE_STALLED', false) AS met, NULL::float8 AS value
+        FROM ${rulesOf(kind)}`
     // the restarts themselves, because a series lacks those of a time in which nothing was measured
     case 'restarts':
       return Prisma.sql`

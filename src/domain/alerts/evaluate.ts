@@ -77,6 +77,7 @@ const number = (value: number | null) => (value === null ? '' : String(Number(va
 const FIRED: Record<AlertKind, (change: Change) => string> = {
   rollout_failed: () => 'the newest rollout failed',
   not_serving: ({ minutes }) => `it has not served for ${minutes} min`,
+  queue_stalled: () => 'runs wait in its queue, and none is completed',
   restarts: ({ value, minutes }) => `${number(value)} restarts in ${minutes} min`,
   error_rate: ({ value, threshold, minutes }) =>
     `${number(value)} % of the requests failed in ${minutes} min; the limit is ${number(threshold)} %`,
@@ -89,6 +90,7 @@ const FIRED: Record<AlertKind, (change: Change) => string> = {
 const RESOLVED: Record<AlertKind, string> = {
   rollout_failed: 'a rollout was deployed',
   not_serving: 'it serves again',
+  queue_stalled: 'its queue completes runs, or none wait',
   restarts: 'fewer restarts',
   error_rate: 'the error rate is below the limit',
   latency_p95: 'the latency is below the limit',

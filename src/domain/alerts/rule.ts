@@ -29,6 +29,11 @@ export const ALERT_KINDS = {
     threshold: null,
     minutes: 5,
   },
+  queue_stalled: {
+    description: 'Runs wait in the queue, and none is completed (`health.reason` is QUEUE_STALLED).',
+    threshold: null,
+    minutes: null,
+  },
   restarts: {
     description: 'The agent restarted at least `threshold` times in `minutes`.',
     threshold: { preset: 3, min: 1, max: MAX_SEEN },

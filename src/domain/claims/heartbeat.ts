@@ -13,8 +13,8 @@ import type { Core } from '../transaction/context.ts'
 import { MAX_MESSAGE_CHARS } from '../values/explanation.ts'
 import { assign, refusedKinds } from './assignment.ts'
 import { type ClaimWork, forEachClaim } from './claim-work.ts'
+import { recordReports } from './holder-reports.ts'
 import { listenerSeen, returnLostTries } from './liveness.ts'
-import { recordRestarts } from './restarts.ts'
 
 /** A claim with news for its holder. */
 interface Changed {
@@ -38,7 +38,7 @@ export async function heartbeat(
   const { leaseSeconds, waitSeconds = 0 } = request
   // rare: a column of the change feed must not be in the UPDATE of each heartbeat
   if (request.claims.some(({ url }) => url != null)) await storeUrls(core, scope, request)
-  await withinMs((leaseSeconds * 1000) / 8, recordRestarts(core, scope, request.claims))
+  await withinMs((leaseSeconds * 1000) / 8, recordReports(core, scope, request.claims))
   let renewed: Changed[] | null = await renewLeases(core, scope, request)
   const lost = renewed.filter((claim) => claim.lost).map(({ claimId }) => claimId)
   const wait = Math.min(waitSeconds, leaseSeconds / 2)

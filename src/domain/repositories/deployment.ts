@@ -147,6 +147,13 @@ export function agentsRestarted(tx: Tx, deployment: LockedDeployment, restarts: 
   return write(tx, deployment, { restarts: restarts as unknown as Prisma.JsonObject })
 }
 
+/** Records that its queue completes no runs. A restart that was reported as done stays done. */
+export function queueStalled(tx: Tx, deployment: LockedDeployment, reported: object): LockedDeployment {
+  const { restartedAt } = (deployment.health ?? {}) as { restartedAt?: string }
+  const health = { ...(restartedAt && { restartedAt }), ...reported, observedAt: tx.now().toISOString() }
+  return write(tx, deployment, { health: health as unknown as Prisma.JsonObject })
+}
+
 /** The lease holder has a new assignment: raises the generation and wakes waiting workers. */
 export function notifyHolder(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)

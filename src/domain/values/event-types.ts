@@ -9,6 +9,7 @@ export const EVENT_TYPES = {
   'deployment.restarted': 'A restart of the running revision of a deployment was requested.',
   'agent.restarted':
     'An agent ended by itself and was started again. `reason` and `message` say why. At most one event a minute for each reason; `count` is the number of restarts since the last one.',
+  'queue.stalled': 'Runs wait in the queue of a deployment, and none was completed for QUEUE_STALL_SECONDS.',
   'deployment.provisioned': 'The resources that a deployment needs in its runtime exist.',
   'deployment.deleted': 'The deletion of a deployment was requested.',
   'deployment.torn_down': 'The resources of a deployment in its runtime were removed. This is its last event.',

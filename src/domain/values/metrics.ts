@@ -19,11 +19,12 @@ export const MEASURES = [
   'memory_limit',
   'replicas',
   'streams',
+  'queue_backlog',
 ] as const
 export type Measure = (typeof MEASURES)[number]
 
 /** Values of a moment: a longer step has the highest of its samples. All other measures are added. */
-export const GAUGES: readonly Measure[] = ['memory', 'memory_limit', 'replicas', 'streams']
+export const GAUGES: readonly Measure[] = ['memory', 'memory_limit', 'replicas', 'streams', 'queue_backlog']
 
 /** Seconds between two samples. */
 export const SAMPLE_SECONDS = 10
@@ -67,6 +68,7 @@ export const METRICS = {
   streams: { unit: 'count', description: 'Highest number of open requests, event streams and WebSockets.' },
   bytes_received: { unit: 'bytes', description: 'Bytes from clients, of requests and WebSockets that ended.' },
   bytes_sent: { unit: 'bytes', description: 'Bytes to clients, of requests and WebSockets that ended.' },
+  queue_backlog: { unit: 'count', description: 'Highest number of runs that waited in the queue.' },
 } as const satisfies Record<string, MetricKind>
 export type MetricName = keyof typeof METRICS
 export const METRIC_NAMES = Object.keys(METRICS) as [MetricName, ...MetricName[]]

@@ -57,6 +57,8 @@ export const REASONS = {
   DISK_LIMIT: 'The agent’s folders exceed the disk limit. Write less, or let the operator raise APP_DISK_MB.',
   DATABASE_LIMIT:
     'The agent’s database exceeds its limit and is read-only. Delete data, or let the operator raise APP_DATABASE_MB.',
+  QUEUE_STALLED:
+    'Runs wait in the queue of the agent, and none was completed for QUEUE_STALL_SECONDS. Its author should check its workers.',
 
   // The runtime.
   IMAGE_PULL_FAILED:

@@ -38,7 +38,15 @@ export const rules = remoteCommand({
   },
 })
 
-const KINDS = ['rollout_failed', 'not_serving', 'restarts', 'error_rate', 'latency_p95', 'memory'] as const
+const KINDS = [
+  'rollout_failed',
+  'not_serving',
+  'queue_stalled',
+  'restarts',
+  'error_rate',
+  'latency_p95',
+  'memory',
+] as const
 
 export const create = remoteCommand({
   examples: [

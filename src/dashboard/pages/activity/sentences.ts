@@ -26,6 +26,7 @@ const SENTENCES: Record<string, string> = {
   'deployment.tagged': 'changed the tags of',
   'deployment.restarted': 'restarted',
   'agent.restarted': 'restarted the agent of',
+  'queue.stalled': 'found a stalled queue in',
   'deployment.provisioned': 'prepared',
   'deployment.deleted': 'asked for the deletion of',
   'deployment.torn_down': 'tore down',

@@ -18,6 +18,7 @@ interface KindWords {
 export const KINDS: Record<Kind, KindWords> = {
   rollout_failed: { label: 'The newest rollout failed', threshold: null, unit: '', minutes: null },
   not_serving: { label: 'It does not serve', threshold: null, unit: '', minutes: 5 },
+  queue_stalled: { label: 'Its queue is stalled', threshold: null, unit: '', minutes: null },
   restarts: { label: 'The agent restarts', threshold: 3, unit: 'restarts', minutes: 10 },
   error_rate: { label: 'Requests fail', threshold: 5, unit: '% of the requests', minutes: 5 },
   latency_p95: { label: 'Requests are slow', threshold: 10, unit: 's (95 % are faster)', minutes: 5 },

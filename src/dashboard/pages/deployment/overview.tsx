@@ -40,6 +40,7 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
               )}
             </Text>
           )}
+          {health?.reason === 'QUEUE_STALLED' && <Text size="xs">{health.message}</Text>}
           <Restarts deployment={deployment} />
           {health && health.draining > 0 && (
             <Text size="xs" c="dimmed">

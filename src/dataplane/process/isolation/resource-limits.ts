@@ -22,8 +22,8 @@ export function resourceLimitsOf(
   return { ...settings, memoryMb: memory_limit_mb || settings.memoryMb, cpus: cpu_limit || settings.cpus }
 }
 
-/** Adds a problem of the deployment's database to its health. */
-export function withDatabaseProblem(health: Health | undefined, problem: Progress | null): Health | undefined {
+/** Adds a problem of the deployment's database or queue to its health. */
+export function withProblem(health: Health | undefined, problem: Progress | null): Health | undefined {
   if (!health || !problem) return health
   const message = health.message ? `${health.message}\n${problem.message}` : problem.message
   return { ...health, reason: health.reason ?? problem.reason, message }

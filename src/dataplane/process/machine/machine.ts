@@ -20,6 +20,7 @@ import { type Confinement, findConfinement } from '../isolation/confinement.ts'
 import { createDatabaseAdmin, type DatabaseAdmin } from '../isolation/database.ts'
 import { type DatabaseLimitSettings, DatabaseLimits } from '../isolation/database-limits.ts'
 import { createLayout, type Layout } from '../isolation/layout.ts'
+import type { QueueSettings } from '../isolation/queue-backlogs.ts'
 import { NO_LIMITS, type ResourceLimits } from '../isolation/resource-limits.ts'
 import { Reaper } from '../processes/reaper.ts'
 import { choosePort, hasPort, type PortRange, reservePort } from './ports.ts'
@@ -74,6 +75,8 @@ export interface ProcessRuntimeOptions {
   defaultLimits?: ResourceLimits
   /** default: only the connection limit of a deployment's spec */
   databaseLimits?: DatabaseLimitSettings
+  /** default: no queue is looked at */
+  queues?: QueueSettings
   warn?: (line: string) => void
   supervisors: SupervisorSettings
   /** gets agents' output for their deploy logs; default: it stays in its files */

@@ -15,6 +15,8 @@ export interface HeldDeployment {
   serving: { revisionId: string; ready: number; memoryLimit: number | null } | null
   /** the newest restarts */
   restarts: readonly AgentRestart[]
+  /** waiting runs in its database; null or absent: not known */
+  backlog?: number | null
 }
 
 /** `pidsOf`: the first process of each container, by its name. */
@@ -51,7 +53,7 @@ export function createMeasure(
       readFigures().then((found) => counts.since(found)),
     ])
     const restarts = restartCounts.count(held.flatMap((one) => one.restarts))
-    const measured = held.flatMap(({ deploymentId, agents, serving, restarts: recent }) => {
+    const measured = held.flatMap(({ deploymentId, agents, serving, restarts: recent, backlog }) => {
       const requests = counted.get(deploymentId) ?? new Map<string, never>()
       const running = agents.filter(({ pid }) => pid !== null)
       const revisions = new Set([
@@ -68,7 +70,7 @@ export function createMeasure(
         const isGone = !isServing && own.length === 0 && restarted === 0
         if (isGone && Object.values(measures).every((value) => value === 0)) return []
         const processes = sumOf(own.flatMap(({ pid }) => used.get(leaders.get(pid!) ?? 0) ?? []))
-        const all = { ...measures, ...processes, restarts: restarted, ...(isServing && about(serving)) }
+        const all = { ...measures, ...processes, restarts: restarted, ...(isServing && about(serving, backlog)) }
         return [{ deploymentId, revisionId, latencies, measures: all }]
       })
     })
@@ -94,8 +96,15 @@ export function createMeasure(
   return { measure, usageOf }
 }
 
-function about({ ready, memoryLimit }: NonNullable<HeldDeployment['serving']>): Measured['measures'] {
-  return { replicas: ready, ...(memoryLimit !== null && { memory_limit: memoryLimit }) }
+function about(
+  { ready, memoryLimit }: NonNullable<HeldDeployment['serving']>,
+  backlog: HeldDeployment['backlog'],
+): Measured['measures'] {
+  return {
+    replicas: ready,
+    ...(memoryLimit !== null && { memory_limit: memoryLimit }),
+    ...(backlog != null && { queue_backlog: backlog }),
+  }
 }
 
 const plus = (a: number | undefined, b: number | undefined) => (a === undefined ? b : a + (b ?? 0))
