@@ -161,15 +161,28 @@ test('each way to start a rollout continues the caller’s trace', async () => {
   ])
 })
 
+const CREATE_KEY = { query: 'mutation { createApiKey(input: { name: "k", role: viewer }) { __typename } }' }
+
+test('a teardown is not part of the trace of a deploy', async () => {
+  const rest = restOf(() => server.url, KEY)
+  const [{ id }] = (await rest('GET', '/v2/deployments')).resources
+  await rest('DELETE', `/v2/deployments/${id}`)
+  await expect.poll(() => rest('GET', '/v2/deployments'), { timeout: 20_000 }).toMatchObject({ resources: [] })
+  // its span is sent after those of the teardown
+  const { length } = collector.spans
+  await rest('POST', '/graphql', CREATE_KEY)
+  const names = () => collector.spans.slice(length).map(({ name }) => name)
+  await expect.poll(names).toContain('POST /graphql')
+  expect(collector.spans.filter(({ name }) => name.startsWith('teardown'))).toEqual([])
+})
+
 test('a collector that is away is in the log once, and no request fails', async () => {
   await collector.close()
   const rest = restOf(() => server.url, KEY)
-  const [{ id }] = (await rest('GET', '/v2/deployments')).resources
-  const update = () => rest('PATCH', `/v2/deployments/${id}`, { secrets: [] })
+  const write = () => rest('POST', '/graphql', CREATE_KEY)
   const lines = () => server.output.stdout.split('\n').filter((line) => line.includes('could not be sent'))
-  await update()
+  await write()
   await expect.poll(lines, { timeout: 5000 }).toHaveLength(1)
-  for (let n = 0; n < 10; n++) await update()
-  await rest('DELETE', `/v2/deployments/${id}`)
+  for (let n = 0; n < 10; n++) await write()
   expect(lines()).toEqual([expect.stringContaining(`ECONNREFUSED ${new URL(collector.origin).host}`)])
 })

@@ -81,8 +81,9 @@ type TracedRollout = Rollout & { traceparent: string }
 
 const isTraced = <R extends Rollout>(rollout: R): rollout is R & TracedRollout => rollout.traceparent !== null
 
-/** A PROVISION has no revision: it belongs to the oldest rollout that waits for it. */
-function rolloutOf(tx: Tx, deploymentId: string, { revisionId }: StepKey): TracedRollout | undefined {
+/** A PROVISION has no revision: it belongs to the oldest rollout that waits for it. A TEARDOWN belongs to none. */
+function rolloutOf(tx: Tx, deploymentId: string, { kind, revisionId }: StepKey): TracedRollout | undefined {
+  if (kind === 'TEARDOWN') return undefined
   const revisions = tx.unit.known.get(deploymentId)?.revisions ?? []
   const own = revisions.filter(({ id }) => revisionId === null || id === revisionId)
   return own.sort((a, b) => a.rollout - b.rollout).find(isTraced)
