@@ -20,7 +20,7 @@ const LEVELS = [
   { value: 'warning', label: 'Warnings and up' },
   { value: 'error', label: 'Errors' },
 ]
-const PERIODS = Object.entries(RANGES).map(([value, { words }]) => ({ value, label: `In ${words}` }))
+const PERIODS = Object.entries(RANGES).map(([value, { label }]) => ({ value, label: `Last ${label}` }))
 /** Without filters, so the lines around a line are visible. */
 const NO_FILTERS: RevisionSearch = { level: undefined, q: undefined, fields: undefined, since: undefined }
 const SEARCH_DEBOUNCE_MS = 250
