@@ -42,6 +42,7 @@ const SAMPLES: Partial<LogEntry>[] = [
   { message: '[7d9f8-x2x4z] {"code":7}' },
   { message: '[7d9f8-q9abc] {"code":7}' },
   { message: 'of [7d9f8-x2x4z] itself' },
+  { message: '{"run":"0198c5b4-7a52","n": "7"}' },
 ]
 const messagesOf = (...indexes: number[]) => indexes.map((i) => SAMPLES[i]!.message!)
 
@@ -127,6 +128,7 @@ describe.each([
     ['two fields of one line', { field: ['status=500', 'user.id=bob'] }, [8]],
     ['no two fields of two lines', { field: ['status=5001', 'user.id=bob'] }, []],
     ['a field and a text', { field: 'status=5001', query: 'note' }, [9]],
+    ['an id that begins with a digit', { field: 'run=0198C5B4-7a52' }, [15]],
     ['the lines of a replica', { replica: '7d9f8-x2x4z' }, [12]],
     ['a field behind the name of a replica', { field: 'code=7' }, [12, 13]],
     ['a range of time', { start_time: at(1).toISOString(), end_time: at(3).toISOString() }, [1, 2]],

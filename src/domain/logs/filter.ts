@@ -94,7 +94,8 @@ const requiredTexts = ({ text, replica, fields = [] }: LogFilter): string[][] =>
 /** The start of a value up to a character that JSON may escape. */
 const UNESCAPED_START = /^[\w .:,@=+-]*/
 const UNESCAPED_NAME = /^(?!\d+$)[\w@$-]+$/
-const UNQUOTED = /^(-?\d.*|true|false)$/i
+/** A number as JSON writes it, or a boolean; an id that begins with a digit is neither. */
+const UNQUOTED = /^(-?\d[\d.e+-]*|true|false)$/i
 
 /**
  * How a line has the field: with or without a space after the colon, as JSON is written in one line. The value alone comes
