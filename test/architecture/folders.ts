@@ -256,7 +256,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['dataplane/process/** door', 13_895],
   ['dataplane/kubernetes/**', 6_680],
   ['listener builder', 1_500],
-  ['api/graphql/**', 7_445],
+  ['api/graphql/**', 7_455],
   ['api/rest/**', 5_840],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_800],
   ['client cli/**', 5_380],
