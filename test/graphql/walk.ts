@@ -91,6 +91,8 @@ const PLAIN: Record<string, unknown> = {
   userId: 'walk',
   url: 'https://walk.invalid/hook',
   kind: 'not_serving',
+  metric: 'cpu',
+  target: 50,
 }
 
 /** Mutations whose `providerId` is a new name. */
