@@ -7,13 +7,16 @@ import { claim } from '../../src/domain/claims/claim.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { createRevision } from '../../src/domain/deployments/update.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
+import { createDeliveries } from '../../src/domain/webhooks/deliver.ts'
+import { createEndpoint } from '../../src/domain/webhooks/manage.ts'
 import { type LoadSample, Overload } from '../../src/platform/async/overload.ts'
 import { useApp } from '../support/app.ts'
 import { asAdmin } from '../support/database.ts'
 import { gitDeployment } from '../support/domain.ts'
+import { freePort } from '../support/free-port.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 
-const app = useApp(() => ({ settings: { RATE_LIMIT: '1', RATE_LIMIT_BURST: '2' } }))
+const app = useApp(() => ({ settings: { RATE_LIMIT: '1', RATE_LIMIT_BURST: '2', OUTBOUND_ALLOW: '127.0.0.1' } }))
 
 /** A sample's value, by name and labels as written. */
 async function metric(name: string): Promise<number> {
@@ -45,15 +48,24 @@ test('metrics count a rollout: statuses, steps with durations, events and log li
   expect(await metric('pilothouse_log_lines_total')).toBe(2)
 })
 
-test('metrics show waiting work and an expired lease', async () => {
+test('metrics show waiting work, a webhook without an answer, and an expired lease', async () => {
   const { core } = app.app
   const ctx = await app.context(app.keys.admin)
+  // nothing listens there
+  const url = `http://127.0.0.1:${await freePort()}/`
+  await createEndpoint(ctx, { body: { name: 'away', url, event_types: ['deployment.created'] } })
   const id = await gitDeployment(ctx)
+  const deliveries = createDeliveries(core)
+  await deliveries.round(new AbortController().signal)
+  await expect.poll(() => metric('pilothouse_webhook_tries_total{result="unanswered"}')).toBeGreaterThan(0)
+  await deliveries.stop()
   await core.db.$executeRaw`UPDATE steps SET created_at = now() - interval '1 hour' WHERE deployment_id = ${id}::uuid`
   await sweep(core)
   // values stay cached for some seconds
   await expect.poll(() => metric('pilothouse_queue_oldest_seconds')).toBeGreaterThan(3_599)
   expect(await metric('pilothouse_queue_steps')).toBe(1)
+  expect(await metric('pilothouse_webhook_deliveries{state="pending"}')).toBe(1)
+  expect(await metric('pilothouse_webhook_deliveries{state="dead"}')).toBe(0)
   expect(await metric('pilothouse_revisions_open{status="CREATING",reason="WAITING_FOR_WORKER"}')).toBe(1)
   expect(await metric('pilothouse_database_up')).toBe(1)
 
