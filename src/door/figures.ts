@@ -97,7 +97,7 @@ export class RequestFigures {
     const { answers, latencies, latencySum, requestsOpen, webSocketsOpen, received, sent } = this.#all
     return {
       answers: Object.fromEntries(answers.map((number, digit) => [digit === 0 ? 'none' : `${digit}xx`, number])),
-      durations: [...LIMITS, null].map((le, i) => ({ le, count: sumBelow(latencies, BUCKETS_BELOW[i]) })),
+      durations: durationsOf(latencies),
       durationSum: latencySum,
       requestsOpen,
       webSocketsOpen,
@@ -122,11 +122,14 @@ export class RequestFigures {
   }
 }
 
-/** `end`: the first bucket that does not count; default: all count. */
-function sumBelow(counts: Uint32Array, end = counts.length): number {
-  let sum = 0
-  for (let i = 0; i < end; i++) sum += counts[i]!
-  return sum
+function durationsOf(latencies: Uint32Array): AgentFigures['durations'] {
+  let count = 0
+  let bucket = 0
+  return [...LIMITS, null].map((le, i) => {
+    const end = BUCKETS_BELOW[i] ?? latencies.length
+    while (bucket < end) count += latencies[bucket++]!
+    return { le, count }
+  })
 }
 
 function figuresOf({ answers, latencies, open, received, sent }: Counts): RevisionFigures {
