@@ -62,6 +62,21 @@ overBoth(app, (api) => {
       expect(await get(deployment_id)).toMatchObject({ restarting: false, health: { ready: 0 } })
     })
 
+    test('follows from another limit of memory or CPU', async () => {
+      const { deployment_id } = await running()
+      const patch = (resource_spec: object) =>
+        api.get('updateDeployment', { deployment_id, source_config: { resource_spec } })
+      expect(await patch({ labels: { team: 'a' } })).toMatchObject({ restarting: false })
+      const limited = await patch({ memory_mb: 300 })
+      expect(limited).toMatchObject({ restarting: true, last_change: { what: 'UPDATED' } })
+      expect(await patch({ memory_limit_mb: 600 })).toMatchObject({ restarted_at: limited.restarted_at })
+      expect((await patch({ cpu: 1, memory_limit_mb: 600 })).restarted_at).not.toBe(limited.restarted_at)
+      const event = await app.core.db.event.findFirst({
+        where: { deploymentId: deployment_id, message: { not: null } },
+      })
+      expect(event).toMatchObject({ type: 'deployment.updated', message: 'The agent restarts with its new limits.' })
+    })
+
     test('of a holder that reports another one is not done', async () => {
       const { deployment_id, claim } = await running()
       await restart(deployment_id)

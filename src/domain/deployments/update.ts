@@ -7,7 +7,7 @@ import type { Prisma } from '../../generated/prisma/client.ts'
 import { type IfMatch, rejectIfAny, requireVersion, type Violation } from '../errors/errors.ts'
 import { changedFields } from '../parsing/changed-fields.ts'
 import { parse } from '../parsing/parse.ts'
-import { type Edit, edit, notifyHolder } from '../repositories/deployment.ts'
+import { type Edit, edit, notifyHolder, restartTime } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
 import { recordRuntimeConfig } from '../revisions/runtime-config.ts'
@@ -17,6 +17,7 @@ import { inspectTarball, markTarballUsed, type Tarball, tarballViolations } from
 import { actorOf, eventBy, requireRole } from '../transaction/access.ts'
 import type { ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 import { type ReadBack, type Written, writeVerb } from '../transaction/once.ts'
+import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
 import { buildColumns, revisionColumns, saysRevision, type Trigger } from '../values/revision-source.ts'
 import { deploymentPath, type UpdateBody, updateBody } from '../values/shapes.ts'
 import { patchViolations } from './patch-rules.ts'
@@ -122,13 +123,22 @@ async function merge(
   if (!revise && changed.length === 0) return null
   const actor = actorOf(ctx.actor)
   const change = { what: 'UPDATED', changed } as const
+  const restarts = !revise && needsRestart(deployment, config?.resource_spec)
   const edited = edit(
     tx,
     deployment,
     { ...change, actor },
-    secrets ? { ...changes, secretSetId: secrets.secretSetId } : changes,
+    {
+      ...changes,
+      ...(secrets && { secretSetId: secrets.secretSetId }),
+      ...(restarts && { restartedAt: restartTime(tx, deployment) }),
+    },
   )
-  const message = changed.includes('access') ? accessMessage(deployment.access, body.access!) : null
+  const messages = [
+    ...(changed.includes('access') ? [accessMessage(deployment.access, body.access!)] : []),
+    ...(restarts ? ['The agent restarts with its new limits.'] : []),
+  ]
+  const message = messages.join(' ') || null
   tx.emit({ ...eventBy(ctx), type: 'deployment.updated', changed, message, deploymentId: deployment.id })
   // these changes make no revision; the holder applies them to the running one
   const holderConcerned = [config?.custom_url, config?.resource_spec, body.secret_references, body.idle_minutes].some(
@@ -137,6 +147,14 @@ async function merge(
   const next = holderConcerned ? notifyHolder(tx, edited) : edited
   if (config?.resource_spec != null || body.secret_references != null) recordRuntimeConfig(tx, next, revisions)
   return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change }) : null
+}
+
+/** The process runtime sets the limits of an agent when it starts; a listener replaces the pods. */
+function needsRestart({ listenerId, activeRevisionId, resourceSpec }: LockedDeployment, spec?: ResourceSpec | null) {
+  if (listenerId !== null || activeRevisionId === null || !spec) return false
+  const before = effectiveSpec(resourceSpec as ResourceSpec | null)
+  const after = effectiveSpec(spec)
+  return before.memory_limit_mb !== after.memory_limit_mb || before.cpu_limit !== after.cpu_limit
 }
 
 const accessMessage = (before: string, after: string): string =>

@@ -108,7 +108,12 @@ export type Edit = Partial<
 >
 
 /** No fields: data in another table changed. */
-export function edit(tx: Tx, deployment: LockedDeployment, change: Change, fields: Edit = {}): LockedDeployment {
+export function edit(
+  tx: Tx,
+  deployment: LockedDeployment,
+  change: Change,
+  fields: Edit & { restartedAt?: Date } = {},
+): LockedDeployment {
   return write(tx, deployment, { ...fields, ...hostAfter(deployment, fields), ...changed(tx, deployment, change) })
 }
 
@@ -137,9 +142,13 @@ export function nextRollout(
 
 /** Requests a restart of the active revision. Each request has another time, because the holder applies each time once. */
 export function restarted(tx: Tx, deployment: LockedDeployment, actor: EventActor): LockedDeployment {
-  const earliest = (deployment.restartedAt?.getTime() ?? 0) + 1
-  const restartedAt = new Date(Math.max(tx.now().getTime(), earliest))
+  const restartedAt = restartTime(tx, deployment)
   return write(tx, deployment, { restartedAt, ...changed(tx, deployment, { what: 'RESTARTED', actor }) })
+}
+
+/** Later than that of the last restart. */
+export function restartTime(tx: Tx, { restartedAt }: LockedDeployment): Date {
+  return new Date(Math.max(tx.now().getTime(), (restartedAt?.getTime() ?? 0) + 1))
 }
 
 /** Records restarts of its agents, which no caller requested. */
