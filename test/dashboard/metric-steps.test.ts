@@ -36,6 +36,6 @@ test('counts are of a minute, revisions are joined, and a step without a value i
 
 test('values are short, in units that people read', () => {
   expect([0.0852, 1.254, 150].map(latency)).toEqual(['85.2 ms', '1.25 s', '2.5 min'])
-  expect([512 * 1_048_576, 1.5 * 1024 * 1_048_576].map(bytes)).toEqual(['512 MB', '1.5 GB'])
+  expect([512e6, 1.5e9].map(bytes)).toEqual(['512 MB', '1.5 GB'])
   expect([0, 0.001, 0.042, 1].map(percent)).toEqual(['0 %', '0.1 %', '4.2 %', '100 %'])
 })

@@ -18,11 +18,11 @@ test('it is of the new revision against those before, latency weighs by requests
       series('old', 'requests', [-120, 900], [-60, 100], [60, 100]),
       series('old', 'errors', [-120, 1], [60, 100]),
       series('old', 'latency_p95', [-120, 0.3], [-60, 1.3], [60, 9]),
-      series('old', 'memory', [-60, 500 * 1_048_576]),
+      series('old', 'memory', [-60, 500e6]),
       series('new', 'requests', [0, 1000]),
       series('new', 'errors', [0, 42]),
       series('new', 'latency_p95', [0, 0.41]),
-      series('new', 'memory', [0, 900 * 1_048_576]),
+      series('new', 'memory', [0, 900e6]),
       series('new', 'cpu', [0, 0.5]),
     ],
   }

@@ -104,8 +104,7 @@ export const CHARTS: readonly ChartKind[] = [
       { column: 'memory_limit', label: 'limit', color: RED, dash: [8, 4], width: 2 },
     ],
     format: bytes,
-    top: 1_048_576,
-    increments: Array.from({ length: 24 }, (_, power) => 1_048_576 * 2 ** power),
+    top: 1e6,
     headline({ values: { memory, memory_limit: limits } }) {
       const highest = highestIndex(memory)
       if (highest < 0) return { text: '' }

@@ -11,11 +11,9 @@ export function latency(seconds: number): string {
   return seconds < 120 ? `${number(seconds)} s` : `${number(seconds / 60)} min`
 }
 
-const MB = 1_048_576
-
-/** `512 MB`, `1.5 GB`: by 1,024, as a deployment's settings count. Samples have seven digits. */
+/** `512 MB`, `1.5 GB`: by 1,000, as a deployment's resource spec counts. Samples have seven digits. */
 export const bytes = (value: number): string =>
-  value < 1023.9 * MB ? `${number(value / MB)} MB` : `${number(value / (1024 * MB))} GB`
+  value < 999.9e6 ? `${number(value / 1e6)} MB` : `${number(value / 1e9)} GB`
 
 /** `0.03 %`, `4.2 %`, `98 %` */
 export function percent(share: number): string {
