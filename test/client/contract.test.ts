@@ -12,6 +12,7 @@ import { REMOTE_COMMANDS } from '../../src/cli/remote/tree.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { useApp } from '../support/app.ts'
 import { imageDeployment, listener } from '../support/factories.ts'
+import { type HttpServer, startHttp } from '../support/web-server.ts'
 import { command, linesOf } from './support.ts'
 
 /** `npm run bump` replaces it. */
@@ -19,16 +20,19 @@ const RELEASED = new URL('../rest/__snapshots__/released-openapi.json', import.m
 /** Calls of commands that need a newer server than the last release, for example `POST /v2/things`. */
 const NEWER_THAN_RELEASE: string[] = []
 
-const app = useApp(() => ({ settings: { ADDRESS_RATE_LIMIT: '0' } }))
+const app = useApp(() => ({ settings: { ADDRESS_RATE_LIMIT: '0', OUTBOUND_ALLOW: '127.0.0.1' } }))
 let folder: string
+let receiver: HttpServer
 const before = process.cwd()
-beforeAll(() => {
+beforeAll(async () => {
+  receiver = await startHttp((_, response) => response.end())
   folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-contract-'))
   process.chdir(folder)
   writeFileSync('graph.json', '{}')
   writeFileSync('values', 'IMPORTED=1\n')
 })
-afterAll(() => {
+afterAll(async () => {
+  await receiver.close()
   process.chdir(before)
   rmSync(folder, { recursive: true })
 })
@@ -55,6 +59,8 @@ const run = (line: string, onLine?: (text: string) => void) =>
 const latestRevisionOf = async (name: string): Promise<string> =>
   (await app.rest('GET', `/v2/deployments?name=${name}`)).body.resources[0].latest_revision_id
 const keyId = async (name: string) => (await app.app.core.db.apiKey.findFirstOrThrow({ where: { name } })).id
+const ruleId = async () => (await app.app.core.db.alertRule.findFirstOrThrow()).id
+const endpointId = async () => (await app.app.core.db.webhookEndpoint.findFirstOrThrow()).id
 const listenerId = async () => (await app.app.core.db.listener.findFirstOrThrow()).id
 
 /** Approves the login. */
@@ -140,6 +146,16 @@ const ROWS: Row[] = [
   ['listeners create prod-eu --namespace agents', 'listener'],
   ['listeners list', 'listeners'],
   ['listeners delete --yes', 'listener_id', { args: listenerId }],
+  ['alerts create restarts --name restarts', 'alert_rule'],
+  ['alerts rules', 'alert_rules'],
+  ['alerts list', 'alerts'],
+  ['alerts delete --yes', 'alert_rule_id', { args: ruleId }],
+  ['webhooks create --name on-call', 'webhook_endpoint secret', { args: async () => receiver.origin }],
+  ['webhooks list', 'webhook_endpoints'],
+  ['webhooks test', 'delivered answer error milliseconds', { args: endpointId }],
+  ['webhooks deliveries', 'deliveries', { args: endpointId }],
+  ['webhooks replay', 'replayed', { args: endpointId }],
+  ['webhooks delete --yes', 'webhook_endpoint_id', { args: endpointId }],
   ['api GET /v2/workspaces?limit=1', 'status headers body'],
   ['logout', 'context url revoked'],
 ]
