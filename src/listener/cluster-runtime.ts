@@ -27,14 +27,19 @@ export async function createClusterRuntime(
   pullCredentials?: RenderOptions['pullCredentials'],
 ): Promise<ClusterRuntime> {
   const cluster = await connect(settings.KUBECONFIG, log)
+  const { QUEUE_BACKLOG_QUERY: backlogQuery, QUEUE_PROGRESS_QUERY: progressQuery } = settings
+  // outside of the cluster it reaches no databases
+  const stallSeconds = cluster.podNamespace === null ? 0 : settings.QUEUE_STALL_SECONDS
   const runtime = createKubernetesRuntime({
     cluster,
     render: {
       ...renderOptions(settings),
+      queueLookNamespace: stallSeconds > 0 ? cluster.podNamespace : null,
       otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT,
       ...(pullCredentials ? { pullCredentials } : {}),
     },
     volumePolicy: settings.VOLUME_POLICY,
+    queues: { backlogQuery, progressQuery, stallSeconds },
     namespace,
     images,
     log,
@@ -67,6 +72,7 @@ export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTING
     preStopSeconds: settings.PRE_STOP_SECONDS,
     queueBacklogQuery: settings.QUEUE_BACKLOG_QUERY,
     kedaNamespace: settings.KEDA_NAMESPACE ?? null,
+    queueLookNamespace: null,
     networkPolicies: settings.NETWORK_POLICIES,
     appsUrl: settings.APPS_URL ?? null,
     doorNamespace: settings.DOOR_NAMESPACE ?? null,

@@ -91,7 +91,7 @@ export const FOLDERS: readonly Row[] = [
   ['adapters/webhooks', 'domain/ports platform/http'],
 
   // the data plane: it knows only the protocol of the control plane
-  ['dataplane/runtimes', `${CONTRACT} platform/async`],
+  ['dataplane/runtimes', `${CONTRACT} platform/async platform/postgres/pg-client.ts`],
   ['dataplane/output', `${CONTRACT} dataplane/runtimes`],
   // the build plan, derived from the files of a source
   ['dataplane/build/plan', `${CONTRACT} dataplane/output`],
@@ -252,9 +252,9 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain/webhooks', 900],
   ['domain domain/keys domain/sessions domain/logins domain/retention', 2_380],
   ['adapters/*', 2_235],
-  ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_580],
-  ['dataplane/process/** door', 13_895],
-  ['dataplane/kubernetes/**', 6_680],
+  ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_730],
+  ['dataplane/process/** door', 13_745],
+  ['dataplane/kubernetes/**', 6_775],
   ['listener builder', 1_500],
   ['api/graphql/**', 7_455],
   ['api/rest/**', 5_840],
@@ -265,8 +265,8 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['app/** start .', 3_200],
 ]
 
-/** Folders with SQL: the domain, the platform, the process runtime, which creates databases for agents, and default queries. */
-export const SQL = 'domain/** platform/postgres/** platform/config dataplane/process/isolation'
+/** Folders with SQL: the domain, the platform, runtimes, which create and read databases of agents, and default queries. */
+export const SQL = 'domain/** platform/postgres/** platform/config dataplane/runtimes dataplane/process/isolation'
 /** Folders that import code generated from prisma/schema.prisma. GraphQL's builder needs the types for Pothos. */
 export const GENERATED = 'domain/** platform/postgres api/graphql/builder'
 

@@ -12,7 +12,7 @@ import {
   databaseUri,
   dropDatabase,
 } from '../../src/dataplane/process/isolation/database.ts'
-import { QueueBacklogs } from '../../src/dataplane/process/isolation/queue-backlogs.ts'
+import { QueueBacklogs } from '../../src/dataplane/runtimes/queue-backlogs.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { never } from './support.ts'

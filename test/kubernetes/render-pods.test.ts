@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Manifest, Replicas } from '../../src/dataplane/kubernetes/objects/types.ts'
 import { renderApplication } from '../../src/dataplane/kubernetes/render/manifests.ts'
+import { COMBINATIONS, chartObjects } from '../support/chart.ts'
 import {
   application,
   changes,
@@ -236,6 +237,19 @@ describe('a rollout', () => {
     expect(() => render(spec, {}, { kedaNamespace: null })).toThrow(/set KEDA_NAMESPACE/)
     const byCpu = { ...spec, queue_scaling: { metric: 'cpu', target: 60 } }
     expect(find(render(byCpu), 'HPA/queue').spec.targetCPUUtilizationPercentage).toBe(60)
+  })
+
+  test('pods of listeners and servers may reach a database, to look at its queue', () => {
+    const manifests = render({}, {}, { queueLookNamespace: 'control' })
+    expect(manifests.flatMap(schemaErrors)).toEqual([])
+    const [, { from, ports }] = find(manifests, 'NetworkPolicy/database').spec.ingress
+    expect(ports).toEqual([{ port: 5432, protocol: 'TCP' }])
+    const { podSelector, ...namespace } = from[0]
+    expect(namespace).toEqual({ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'control' } } })
+    const [{ key, values }] = podSelector.matchExpressions
+    const objects = chartObjects({ release: 'p', namespace: 'control', values: COMBINATIONS.everything! })
+    const names = objects.map(({ spec }) => spec?.template?.metadata.labels[key])
+    expect(names).toEqual(expect.arrayContaining(values))
   })
 
   test('a rollout of the same revision makes new pods and changes only the attempt', () => {

@@ -52,6 +52,7 @@ export const options: RenderOptions = {
   graceSeconds: { server: 180, queue: 600 },
   queueBacklogQuery: 'SELECT 1',
   kedaNamespace: 'keda',
+  queueLookNamespace: null,
   preStopSeconds: 10,
   knowsSleep: true,
   networkPolicies: 'all',

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import { createNotifier } from '../../platform/async/notifier.ts'
 import { StepFailure } from '../output/step-failure.ts'
+import { QueueBacklogs, type QueueSettings } from '../runtimes/queue-backlogs.ts'
 import type { LeasedClaim, OnProgress, Runtime, SourceBuilder } from '../runtimes/runtime.ts'
 import { StepCalls } from '../runtimes/step-calls.ts'
 import type { Cluster } from './cluster/cluster.ts'
@@ -18,6 +19,8 @@ export interface KubernetesRuntimeOptions {
   cluster: Cluster
   render: RenderOptions
   volumePolicy: VolumePolicy
+  /** default: no queue is looked at */
+  queues?: QueueSettings | undefined
   /** namespace of deployments that name none; null: they fail with CONFIG_INVALID */
   namespace: string | null
   /** null: the runtime can't build and runs only prebuilt images */
@@ -34,11 +37,12 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   const follower = new LogFollower(cluster, followedLogs, log)
   const calls = new StepCalls()
   const measure = createMeasure(cluster)
+  const queues = new QueueBacklogs(options.queues)
   /** by deployment id */
   const controllers = new Map<string, DeploymentController>()
   const restarts = new RestartLimit(() => controllers.size)
   const changes = createNotifier()
-  const context: ControllerContext = { cluster, changes, follower, render, restarts, failAfterMs, log }
+  const context: ControllerContext = { cluster, changes, follower, render, restarts, queues, failAfterMs, log }
   const unsubscribe = cluster.onChange((deploymentId) => controllers.get(deploymentId)?.onObjectChange())
 
   const namespaceOf = ({ deployment }: LeasedClaim) => deployment.k8sNamespace ?? options.namespace
@@ -100,10 +104,15 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
     prune: async (deploymentId, keepArtifacts) => images?.prune(deploymentId, keepArtifacts),
     drop,
     health: (deploymentId) => controllers.get(deploymentId)?.health,
-    measure: () =>
-      measure(
-        [...controllers].map(([deploymentId, { namespace, restarts }]) => ({ deploymentId, namespace, restarts })),
-      ),
+    measure() {
+      const held = [...controllers].map(([deploymentId, { namespace, restarts, queue }]) => ({
+        ...{ deploymentId, namespace, restarts, queue },
+        backlog: queues.backlog(deploymentId),
+      }))
+      // in the background: a database that does not answer delays no metrics
+      void queues.look(held.flatMap(({ deploymentId, queue }) => (queue ? [{ deploymentId, ...queue }] : [])))
+      return measure(held)
+    },
     restarts: (deploymentId) => controllers.get(deploymentId)?.restarts ?? [],
     url: (deploymentId) => controllers.get(deploymentId)?.url,
     // the lease of a dead holder expires; nothing of it runs on this machine

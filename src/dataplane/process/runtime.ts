@@ -9,6 +9,7 @@ import { unlessAborted, withTimeout } from '../../platform/async/time-limit.ts'
 import { maskFailures, warnOfShortSecrets } from '../output/mask-failure.ts'
 import { imageOf, imageVersion } from '../runtimes/artifact.ts'
 import { BuildQueue } from '../runtimes/build-queue.ts'
+import { QueueBacklogs } from '../runtimes/queue-backlogs.ts'
 import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtimes/runtime.ts'
 import { StepCalls } from '../runtimes/step-calls.ts'
 import { telemetryVariables } from '../runtimes/telemetry-variables.ts'
@@ -20,7 +21,6 @@ import { AccessPush } from './door/access-push.ts'
 import type { Certificate, DoorProgram } from './door/messages.ts'
 import { updateDoor } from './door/start-door.ts'
 import { createDatabase, databaseUri, dropDatabase } from './isolation/database.ts'
-import { QueueBacklogs } from './isolation/queue-backlogs.ts'
 import { resourceLimitsOf, withProblem } from './isolation/resource-limits.ts'
 import { removeTrees } from './isolation/untrusted-trees.ts'
 import { prepareContext, prepareFolders } from './machine/app-context.ts'
@@ -69,7 +69,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const { measure, usageOf } = createMeasure(doorFigures, (names) => machine.containers.pids(names))
   /** performance.now() of the last call of `measure` */
   let measuredAt = performance.now()
-  const queues = new QueueBacklogs(options.queues ?? { backlogQuery: '', progressQuery: '', stallSeconds: 0 })
+  const queues = new QueueBacklogs(options.queues)
   void machine
     .door()
     .then(updateDoor)

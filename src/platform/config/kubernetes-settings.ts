@@ -56,6 +56,11 @@ export const KUBERNETES_SETTINGS = {
   PRE_STOP_SECONDS: [integer(0, 300), '10'],
   KEDA_NAMESPACE: [k8sName.optional()],
   QUEUE_BACKLOG_QUERY: [text, "SELECT count(*) FROM runs WHERE status = 'pending'"],
+  QUEUE_PROGRESS_QUERY: [
+    text,
+    "SELECT md5(string_agg(run_id, ',' ORDER BY run_id)) FROM runs WHERE status = 'running'",
+  ],
+  QUEUE_STALL_SECONDS: [integer(0, 86_400), '900'],
   NETWORK_POLICIES: [z.enum(['all', 'database', 'none'], { error: 'must be all, database or none' }), 'all'],
   POD_PATCHES: [podPatches.prefault('{}')],
   POD_CLASSES: [podClasses.prefault('{}')],

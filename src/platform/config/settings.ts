@@ -121,11 +121,6 @@ export const SETTINGS = {
   APP_DATABASE_CONNECTIONS: [amount(1, 10_000), '10'],
   APP_DATABASE_MB: [amount(10, 100_000_000), '10000'],
   APP_IDLE_MINUTES: [integer(1, 10_080), '15'],
-  QUEUE_PROGRESS_QUERY: [
-    text,
-    "SELECT md5(string_agg(run_id, ',' ORDER BY run_id)) FROM runs WHERE status = 'running'",
-  ],
-  QUEUE_STALL_SECONDS: [integer(0, 86_400), '900'],
   // limits of one deployment's requests at the door
   APP_REQUESTS: [amount(1, 1_000_000), '1000'],
   APP_REQUESTS_PER_SECOND: [amount(1, 1_000_000), '5000'],

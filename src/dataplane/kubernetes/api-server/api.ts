@@ -59,6 +59,11 @@ export class Api {
     this.#limit = new Semaphore(callsAtATime)
   }
 
+  /** Null: this process may run outside of the cluster. */
+  get podNamespace(): string | null {
+    return this.#credentials.podNamespace
+  }
+
   /** Makes one call without a retry and returns its JSON. Throws ApiRefused, Unreachable and LeaseOverError. */
   async call<T>(request: ApiRequest, signal?: AbortSignal): Promise<T> {
     const scope = this.#scope(signal)

@@ -17,6 +17,8 @@ export type ConnectionOptions = Pick<HttpClientOptions, 'connectMs' | 'probeMs'>
 
 /** ms; the kubelet replaces token files long before they expire, and token programs cache tokens */
 const FRESH_MS = 30_000
+/** the client library's name of the context that it makes of a pod's service account */
+const IN_POD = 'inClusterContext'
 
 export class Credentials {
   readonly #config: KubeConfig
@@ -39,6 +41,13 @@ export class Credentials {
     // the client requires this for plain HTTP; a local address (`kubectl proxy`) needs no verification
     const local = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(`${cluster.server}/`)
     if (local) Object.assign(cluster, { skipTLSVerify: true })
+  }
+
+  /** Namespace of this process's pod, if it uses the pod's service account; null: it may run outside of the cluster. */
+  get podNamespace(): string | null {
+    const { currentContext } = this.#config
+    const inPod = currentContext === IN_POD ? this.#config.getContextObject(currentContext) : null
+    return inPod?.namespace?.trim() || null
   }
 
   /** Rejects when the token's program or file fails. */

@@ -62,6 +62,8 @@ export async function connectCluster(options: ClusterOptions) {
     async open(namespace: string, signal: AbortSignal): Promise<void> {
       await Promise.all([informers.open(namespace, signal), readVersion()])
     },
+    /** Namespace of this process's pod; null: it may run outside of the cluster, and reaches no Services. */
+    podNamespace: api.podNamespace,
     /** Minor version of Kubernetes 1.x, known once a namespace is open; 0: unknown. */
     minor: () => minor ?? 0,
     /**

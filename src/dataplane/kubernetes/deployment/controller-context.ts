@@ -1,6 +1,7 @@
 /** State that the controllers of all deployments share. */
 import type { Logger } from 'pino'
 import type { NotifierControl } from '../../../platform/async/notifier.ts'
+import type { QueueBacklogs } from '../../runtimes/queue-backlogs.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { RenderOptions } from '../objects/types.ts'
 import type { RestartLimit } from '../rollout/infrastructure-restarts.ts'
@@ -13,6 +14,7 @@ export interface ControllerContext {
   follower: LogFollower
   render: RenderOptions
   restarts: RestartLimit
+  queues: QueueBacklogs
   failAfterMs: number
   log: Logger
 }

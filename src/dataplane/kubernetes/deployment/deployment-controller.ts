@@ -2,6 +2,8 @@
  * Controller of one claimed deployment: gives the reconciler one desired state, from `run` or from the running step.
  * A deploy makes its candidate the desired state, and a failure restores the active revision. See ../README.md.
  */
+import { isIPv6 } from 'node:net'
+import type { V1ServiceSpec } from '@kubernetes/client-node'
 import type { AgentRestart, Health, Run } from '../../../domain/protocol/protocol.ts'
 import { resultWithin } from '../../../platform/async/time-limit.ts'
 import { EMPTY_MASK } from '../../output/mask.ts'
@@ -16,14 +18,16 @@ import type {
   TimedStep,
 } from '../../runtimes/runtime.ts'
 import type { Fence } from '../cluster/fencing.ts'
+import { namesOf } from '../objects/names.ts'
 import type { DeploymentRef, VolumePolicy } from '../objects/types.ts'
 import { createDesiredState, type DatabasePassword } from '../reconcile/desired-state.ts'
 import { digest } from '../reconcile/drift.ts'
 import { Reconciler } from '../reconcile/reconciler.ts'
 import { KeptVolumeNote } from '../reconcile/replaced-infrastructure.ts'
-import { type InfrastructureConfig, infrastructureConfigOf } from '../render/external.ts'
+import { externalOf, type InfrastructureConfig, infrastructureConfigOf } from '../render/external.ts'
 import { customUrlOf, urlOf } from '../render/public-route.ts'
 import { defaultsNote } from '../render/resources.ts'
+import { databaseUri } from '../render/secrets.ts'
 import { requireWithin } from '../render/security.ts'
 import { AgentRestarts } from '../rollout/agent-restarts.ts'
 import { healthOf } from '../rollout/health.ts'
@@ -197,6 +201,7 @@ export class DeploymentController {
       minReplicas: served.run.spec.min_scale,
       gracePeriods: this.#gracePeriods,
       note:
+        this.#context.queues.problem(this.#deployment.deploymentId) ??
         this.#reconciler.contention ??
         refusedRoute(this.#context.cluster.objects(this.#deployment.deploymentId)) ??
         this.#reconciler.databaseNote(this.#infrastructure) ??
@@ -210,11 +215,18 @@ export class DeploymentController {
     }
   }
 
-  /** Restarts of its agents, with secrets masked. */
   get namespace(): string {
     return this.#deployment.namespace
   }
 
+  /** The serving revision, and the address of its database for Pilothouse's pods. Null: nothing serves, or it has an external database. */
+  get queue(): { revisionId: string; uri: () => string | null } | null {
+    const run = this.#revisions.active?.run
+    if (!run || externalOf(run.secretReferences).database) return null
+    return { revisionId: run.revision.id, uri: () => this.#databaseUri() }
+  }
+
+  /** Restarts of its agents, with secrets masked. */
   get restarts(): AgentRestart[] {
     const mask = this.#revisions.current?.mask ?? EMPTY_MASK
     return this.#agentRestarts.recent.map((restart) => ({ ...restart, message: mask(restart.message) }))
@@ -225,6 +237,16 @@ export class DeploymentController {
     const { active } = this.#revisions
     if (!active || this.#stepping || !this.#reconciler.synced) return undefined
     return urlOf(this.#deployment, customUrlOf(active.run), this.#context.render)
+  }
+
+  /** By the address of its Service: no name is resolved. */
+  #databaseUri(): string | null {
+    const { deploymentId, namespace } = this.#deployment
+    const ref = { apiVersion: 'v1', kind: 'Service', namespace, name: namesOf(deploymentId).database }
+    const { clusterIP } = (this.#context.cluster.observed(ref)?.spec ?? {}) as V1ServiceSpec
+    const password = this.#password.value
+    if (!clusterIP || password === null) return null
+    return databaseUri(isIPv6(clusterIP) ? `[${clusterIP}]` : clusterIP, password)
   }
 
   /** True once all pods were of the restart. */

@@ -113,6 +113,8 @@ export interface RenderOptions {
   queueBacklogQuery: string
   /** KEDA's namespace, from which it may reach the databases of queues; null: queues can't be scaled by backlog */
   kedaNamespace: string | null
+  /** namespace of Pilothouse's pods, which look at the queues in databases; null: they look at none */
+  queueLookNamespace: string | null
   networkPolicies: NetworkPolicies
   /** pattern of the addresses at the door; null: there is no door */
   appsUrl: string | null

@@ -24,19 +24,29 @@ const DNS = { cidr: '169.254.169.254/32', port: 53 }
 const LABEL_NAMESPACE = 'kubernetes.io/metadata.name'
 /** of the door's pods (deploy/chart) */
 const DOOR_APP = 'pilothouse-door'
+/** of the pods of listeners and servers (deploy/chart) */
+const RUNTIME_APPS = ['pilothouse-listener', 'pilothouse']
+
+const inNamespace = (name: string) => ({ namespaceSelector: { matchLabels: { [LABEL_NAMESPACE]: name } } })
 
 const podsOf = ({ deploymentId }: DeploymentRef, components: Component[]) => ({
   matchLabels: { [LABEL_DEPLOYMENT]: deploymentId },
   matchExpressions: [{ key: LABEL_COMPONENT, operator: 'In', values: components }],
 })
 
-/** Databases and caches accept only their own agents, and databases KEDA if it counts the backlog of the queue. */
+/** Databases and caches accept only their own agents. Databases also accept what counts the backlog of the queue. */
 export function databasePolicy(
   deployment: DeploymentRef,
   { spec }: Infrastructure,
   options: RenderOptions,
 ): Manifest[] {
   if (options.networkPolicies === 'none') return []
+  const { kedaNamespace, queueLookNamespace } = options
+  const runtimes = { podSelector: { matchExpressions: [{ key: LABEL_NAME, operator: 'In', values: RUNTIME_APPS }] } }
+  const counting = [
+    ...(isScaledByBacklog(spec) && kedaNamespace !== null ? [inNamespace(kedaNamespace)] : []),
+    ...(queueLookNamespace === null ? [] : [{ ...inNamespace(queueLookNamespace), ...runtimes }]),
+  ]
   return [
     {
       apiVersion: 'networking.k8s.io/v1',
@@ -50,14 +60,7 @@ export function databasePolicy(
             from: [{ podSelector: podsOf(deployment, ['server', 'queue']) }],
             ports: [DATABASE_PORT, CACHE_PORT].map((port) => ({ port, protocol: 'TCP' })),
           },
-          ...(isScaledByBacklog(spec) && options.kedaNamespace !== null
-            ? [
-                {
-                  from: [{ namespaceSelector: { matchLabels: { [LABEL_NAMESPACE]: options.kedaNamespace } } }],
-                  ports: [{ port: DATABASE_PORT, protocol: 'TCP' }],
-                },
-              ]
-            : []),
+          ...(counting.length > 0 ? [{ from: counting, ports: [{ port: DATABASE_PORT, protocol: 'TCP' }] }] : []),
         ],
       },
     },
@@ -102,7 +105,7 @@ export function doorPolicy(deployment: DeploymentRef, { spec }: Application, opt
   const { networkPolicies, doorNamespace } = options
   if (networkPolicies !== 'all' || doorNamespace === null || deployment.addressName === null) return []
   const door = {
-    namespaceSelector: { matchLabels: { [LABEL_NAMESPACE]: doorNamespace } },
+    ...inNamespace(doorNamespace),
     podSelector: { matchLabels: { [LABEL_NAME]: DOOR_APP } },
   }
   return [

@@ -14,7 +14,6 @@ export function databaseSecret(deployment: DeploymentRef, { spec, databasePasswo
   // Every namespace of a cluster can reach a Service, so the cache needs a password. It is derived from the database's
   // password, so it needs no storage. In hexadecimal it can't be mistaken for an option.
   const cachePassword = createHash('sha256').update(`cache:${databasePassword}`).digest('hex')
-  const password = encodeURIComponent(databasePassword)
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -23,12 +22,16 @@ export function databaseSecret(deployment: DeploymentRef, { spec, databasePasswo
     data: base64({
       [DATABASE_KEYS.password]: databasePassword,
       // some drivers require TLS by default
-      [DATABASE_KEYS.uri]: `postgresql://${DATABASE_USER}:${password}@${names.database}:${DATABASE_PORT}/${DATABASE_USER}?sslmode=disable`,
+      [DATABASE_KEYS.uri]: databaseUri(names.database, databasePassword),
       [DATABASE_KEYS.cachePassword]: cachePassword,
       [DATABASE_KEYS.cacheUri]: `redis://:${cachePassword}@${names.cache}:${CACHE_PORT}/0`,
     }),
   }
 }
+
+/** `host`: a name of the database's Service, or its address. */
+export const databaseUri = (host: string, password: string) =>
+  `postgresql://${DATABASE_USER}:${encodeURIComponent(password)}@${host}:${DATABASE_PORT}/${DATABASE_USER}?sslmode=disable`
 
 /** Reads the password from a Secret of `databaseSecret`; undefined: someone removed it. */
 export function databasePasswordOf(secret: { data?: unknown }): string | undefined {

@@ -13,6 +13,9 @@ interface Held {
   deploymentId: string
   namespace: string
   restarts: readonly AgentRestart[]
+  /** its serving revision, and the waiting runs in its database; null: not known */
+  queue: { revisionId: string } | null
+  backlog: number | null
 }
 
 /** Cores and bytes of a pod's containers. */
@@ -29,7 +32,7 @@ export function createMeasure(cluster: Cluster) {
       await Promise.all(namespaces.map(async (one) => [one, await cluster.podUsage(one)] as const)),
     )
     const restarts = restartCounts.count(held.flatMap((one) => one.restarts))
-    return held.flatMap(({ deploymentId, namespace, restarts: recent }) => {
+    return held.flatMap(({ deploymentId, namespace, restarts: recent, queue, backlog }) => {
       const byRevision = new Map<string, V1Pod[]>(recent.map(({ revisionId }) => [revisionId, []]))
       for (const pod of cluster.pods(deploymentId)) {
         const revisionId = revisionAttemptOf(pod)?.revisionId
@@ -40,7 +43,11 @@ export function createMeasure(cluster: Cluster) {
       return [...byRevision].flatMap(([revisionId, pods]): Measured[] => {
         const restarted = restarts.get(revisionId) ?? 0
         if (pods.length === 0 && restarted === 0) return []
-        const measures = { ...ofPods(pods, usages.get(namespace) ?? null), restarts: restarted }
+        const measures = {
+          ...ofPods(pods, usages.get(namespace) ?? null),
+          restarts: restarted,
+          ...(backlog !== null && revisionId === queue?.revisionId && { queue_backlog: backlog }),
+        }
         return [{ deploymentId, revisionId, latencies: [], measures }]
       })
     })

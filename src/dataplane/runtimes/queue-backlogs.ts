@@ -1,7 +1,7 @@
-/** Counts the waiting runs in deployments' databases, and finds queues that complete none of them (README.md). */
-import type { Progress } from '../../../domain/protocol/protocol.ts'
-import { resultWithin } from '../../../platform/async/time-limit.ts'
-import { PgClient } from '../../../platform/postgres/pg-client.ts'
+/** Counts the waiting runs in deployments' databases, and finds queues that complete none of them. */
+import type { Progress } from '../../domain/protocol/protocol.ts'
+import { resultWithin } from '../../platform/async/time-limit.ts'
+import { PgClient } from '../../platform/postgres/pg-client.ts'
 
 export interface QueueSettings {
   /** counts waiting runs */
@@ -15,7 +15,7 @@ export interface QueueSettings {
 interface QueueToLookAt {
   deploymentId: string
   revisionId: string
-  /** of the deployment's own role: the tables can be views with functions of the agent. Null: there is no database. */
+  /** of the deployment's own role: the tables can be views with functions of the agent. Null: the database is not there. */
   uri: () => string | null
 }
 
@@ -53,9 +53,9 @@ export class QueueBacklogs {
   #queues = new Map<string, Queue>()
   #round: Promise<void> | null = null
 
-  /** `now`: a monotonic clock in ms */
-  constructor(settings: QueueSettings, now: () => number = () => performance.now()) {
-    this.#settings = settings
+  /** `settings`: absent: no queue is looked at. `now`: a monotonic clock in ms */
+  constructor(settings: QueueSettings | undefined, now: () => number = () => performance.now()) {
+    this.#settings = settings ?? { backlogQuery: '', progressQuery: '', stallSeconds: 0 }
     this.#now = now
   }
 
