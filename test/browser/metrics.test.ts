@@ -22,8 +22,8 @@ const SAMPLES = `
   )
   INSERT INTO metric_chunks (deployment_id, resolution, start, revision_id, source, measures, buckets, counts)
   SELECT $1, 10, date_trunc('minute', now()) - i * interval '10 seconds', id, 1,
-    ARRAY[CASE WHEN nth = 1 THEN ARRAY[0, 0, 19, 0, 0, 1, 0, 0, 8, (i IN (12, 30))::int, 1003 * 1048576, 1024 * 1048576]
-               ELSE ARRAY[0, 0, 20, 0, 0, 0, 0, 0, 4, 0, 512 * 1048576, 1024 * 1048576] END || ARRAY[1, 0, 0]]::real[],
+    ARRAY[CASE WHEN nth = 1 THEN ARRAY[0, 0, 19, 0, 0, 1, 0, 0, 8, (i IN (12, 30))::int, 980e6, 1e9]
+               ELSE ARRAY[0, 0, 20, 0, 0, 0, 0, 0, 4, 0, 512e6, 1e9] END || ARRAY[1, 0, 0]]::real[],
     ARRAY[CASE WHEN nth = 1 THEN 99 ELSE 84 END], ARRAY[20]
   FROM generate_series(1, 180) AS i JOIN live ON nth = CASE WHEN i <= 60 THEN 1 ELSE 2 END`
 

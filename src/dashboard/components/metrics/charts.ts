@@ -108,12 +108,14 @@ export const CHARTS: readonly ChartKind[] = [
     headline({ values: { memory, memory_limit: limits } }) {
       const highest = highestIndex(memory)
       if (highest < 0) return { text: '' }
-      const [now, most] = [memory[lastIndex(memory)]!, memory[highest]!]
+      const now = memory[lastIndex(memory)]!
       const limit = limits[lastIndex(limits)] ?? null
-      if (limit === null) return { text: `Now ${bytes(now)}, highest ${bytes(most)}. No limit.` }
-      const isBad = most >= NEAR_LIMIT * limit
+      if (limit === null) return { text: `Now ${bytes(now)}, highest ${bytes(memory[highest]!)}. No limit.` }
+      // of the limit at each time: it may have changed
+      const most = Math.max(...memory.map((used, i) => (used ?? 0) / (limits[i] ?? limit)))
+      const isBad = most >= NEAR_LIMIT
       return {
-        text: `Now ${percent(now / limit)} of ${bytes(limit)}, highest ${percent(most / limit)}: ${isBad ? 'short of memory' : 'enough memory'}.`,
+        text: `Now ${percent(now / limit)} of ${bytes(limit)}, highest ${percent(most)}: ${isBad ? 'short of memory' : 'enough memory'}.`,
         isBad,
       }
     },

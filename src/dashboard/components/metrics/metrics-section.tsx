@@ -108,26 +108,18 @@ function Content({ id, state, newest, lastRestart, measured, range, isOld }: Con
 
 /** In words: what the newest rollout changed. */
 function Comparison({ newest: { number, at }, changes }: { newest: Mark; changes: Change[] }) {
-  const isWorse = changes.some((one) => one.isWorse)
+  const worse = changes.filter((one) => one.isWorse)
+  const others = changes.filter((one) => !one.isWorse)
+  const inWords = (some: Change[]) => some.map(({ what, before, after }) => `${what} ${before} → ${after}`).join(', ')
   return (
     <Text size="sm" component="p" m={0}>
       <b>
-        {isWorse ? '⚠ Worse' : 'Not worse'} since #{number}
+        {worse.length > 0 ? '⚠ Worse' : 'Not worse'} since #{number}
       </b>{' '}
-      went live <TimeAgo at={new Date(at * 1000).toISOString()} />. The hour before and after:{' '}
-      {changes.map(({ what, before, after, isWorse: isBad }, i) => (
-        <span key={what}>
-          {i > 0 && ', '}
-          {isBad ? (
-            <b>
-              {what} {before} → {after}
-            </b>
-          ) : (
-            `${what} ${before} → ${after}`
-          )}
-        </span>
-      ))}
-      .
+      went live <TimeAgo at={new Date(at * 1000).toISOString()} />. At most an hour before and after:{' '}
+      {worse.length > 0 && <b>{inWords(worse)}</b>}
+      {worse.length > 0 && others.length > 0 && '. Not worse: '}
+      {inWords(others)}.
     </Text>
   )
 }
