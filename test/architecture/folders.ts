@@ -243,7 +243,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
     4_850,
   ],
   ['domain/claims domain/builders domain/listeners domain/logs domain/events', 4_125],
-  ['domain/metrics', 620],
+  ['domain/metrics', 630],
   ['domain/sources/**', 1_350],
   ['domain/oauth/**', 2_400],
   // rules on states and series, evaluated by one statement per kind (docs/alerts.md)
