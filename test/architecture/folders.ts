@@ -236,11 +236,11 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ],
   [
     'domain/outbox domain/concurrency domain/transaction domain/repositories domain/change-feed domain/idempotency',
-    3_380,
+    3_390,
   ],
   [
     'domain/deployments domain/deployment-status domain/revisions domain/revision-diff domain/rollouts domain/secrets',
-    4_850,
+    4_870,
   ],
   ['domain/claims domain/builders domain/listeners domain/logs domain/events', 4_125],
   ['domain/metrics', 630],

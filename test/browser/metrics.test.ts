@@ -64,7 +64,7 @@ test('charts say whether it is slow, short of memory and restarts, since which r
     .getByRole('row')
     .filter({ hasText: `#${number}` })
     .waitFor()
-  await metrics.getByRole('cell', { name: '1,003 MB' }).first().waitFor()
+  await metrics.getByRole('cell', { name: '980 MB' }).first().waitFor()
   await metrics.getByText('7 d', { exact: true }).click()
   await page.waitForURL('**?range=7d')
   await metrics.getByText(/^⚠ 2, the last at /).waitFor()
