@@ -32,12 +32,12 @@ async function measure(app: App, key: string): Promise<void> {
   const inserted = await took(() => insert(app, deployments))
   const lines = LINES * 6
   say(`${lines} lines inserted, µs a line`, ((inserted * 1000) / lines).toFixed(1))
-  const write = createBlockWriter(app.core)
   const blocks = async () => (await db.logBlock.groupBy({ by: ['deploymentId', 'lastId'] })).length
   let indexed = 0
   // the server's job may write some of them at the same time, and then others are left out
   while ((await blocks()) < lines / 1000 - DEPLOYMENTS - 1) {
     await db.logBlock.deleteMany()
+    const write = createBlockWriter(app.core)
     indexed = await took(async () => {
       for (let before = -1, now = 0; now !== before; ) {
         before = now
