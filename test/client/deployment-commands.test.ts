@@ -1,4 +1,4 @@
-/** docs/client.md#commands: list, open, call, revisions, redeploy, interrupt, scale and delete. */
+/** docs/client.md#commands: list, status, open, call, revisions, redeploy, interrupt, scale and delete. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -45,6 +45,23 @@ test('list shows the deployments, filtered by name and status, over several page
   expect(all.out).toMatch(/^NAME +STATUS +SERVING +URL +ID\n/)
   expect(all.out).toContain(made[0]!.id)
   expect((await command(['list', '--status', 'sleepy'], env)).code).toBe(2)
+})
+
+test('status says how often the agent restarted, and why the last time', async () => {
+  const { id, name, latest_revision_id } = await gitDeployment(app)
+  expect((await command(['status', name], viewer())).out).not.toContain('restarts')
+  const at = '2026-01-31T12:00:00.000Z'
+  const cause = {
+    at,
+    reason: 'OUT_OF_MEMORY' as const,
+    exitCode: 137,
+    signal: null,
+    message: 'It used too much memory.',
+  }
+  const restarts = { count: 3, last: { ...cause, revisionId: latest_revision_id }, seen: [], told: {} }
+  await app.app.core.db.deployment.update({ where: { id }, data: { restarts } })
+  const { out } = await command(['status', name], viewer())
+  expect(out).toContain(`\n  restarts of the agent: 3, last ${at}: It used too much memory.\n`)
 })
 
 test('open prints the address, and opens the browser only on a terminal', async () => {

@@ -46,11 +46,15 @@ export const status = remoteCommand({
     const params = { path: { deployment_id: deployment.id }, query: { limit: 5 } }
     const { data } = await client.api.GET('/v2/deployments/{deployment_id}/revisions', { params })
     const revisions = data!.resources
-    const { id, name, serving, status_message, url, active_revision_id } = deployment
+    const { id, name, serving, status_message, url, active_revision_id, restart_count, last_restart } = deployment
     const lines = [
       `${name}  ${id}`,
       `  ${deployment.status}, ${serving ? 'serving' : 'not serving'}${status_message === null ? '' : `: ${status_message}`}`,
       ...(url === null ? [] : [`  ${url}`]),
+      // an older server counts none
+      ...(last_restart
+        ? [`  restarts of the agent: ${restart_count}, last ${last_restart.at}: ${last_restart.message}`]
+        : []),
       ...revisions.map(
         (revision) =>
           `  ${revision.id}  ${revision.status.padEnd(15)} ${revision.created_at}${revision.id === active_revision_id ? '  active' : ''}`,
