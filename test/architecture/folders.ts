@@ -259,7 +259,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['api/graphql/**', 7_455],
   ['api/rest/**', 5_840],
   ['api/auth api/limits api/realtime api/sse api/response-cache api/server/**', 4_800],
-  ['client cli/**', 5_380],
+  ['client cli/**', 5_390],
   ['dashboard/pages/*', 13_085],
   ['dashboard/app dashboard/api dashboard/components/**', 6_190],
   ['app/** start .', 3_200],
