@@ -1,5 +1,5 @@
 /** The restart of a running revision (docs/deployments.md#restart): no rollout, and the holder applies it once. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { bodies, NOWHERE, useRestApp } from '../rest/support.ts'
 import { beat, claimOne, workOff } from '../support/holder.ts'
@@ -75,6 +75,19 @@ overBoth(app, (api) => {
         where: { deploymentId: deployment_id, message: { not: null } },
       })
       expect(event).toMatchObject({ type: 'deployment.updated', message: 'The agent restarts with its new limits.' })
+    })
+
+    test('does not follow from another limit in a cluster, which replaces the pods', async () => {
+      const { deployment_id } = await running()
+      const { settings } = app.core
+      const { runtime } = settings
+      Object.assign(settings, { runtime: 'kubernetes' })
+      onTestFinished(() => void Object.assign(settings, { runtime }))
+      const source_config = { resource_spec: { memory_mb: 300 } }
+      expect(await api.get('updateDeployment', { deployment_id, source_config })).toMatchObject({
+        restarted_at: null,
+        source_config,
+      })
     })
 
     test('of a holder that reports another one is not done', async () => {

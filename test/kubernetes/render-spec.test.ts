@@ -177,7 +177,7 @@ const containerPaths = (at: string, name: string): Paths => ({
   ...mountPaths(at),
 })
 
-/** `beside`: fields that must be set too, so that this field is valid or has an effect. */
+/** `beside`: the fields that this field needs to be valid or to have an effect. */
 type Row = [field: keyof ResourceSpec, value: unknown, expected: Paths, beside?: ResourceSpec]
 
 const SCALED: ResourceSpec = { max_scale: 7 }

@@ -164,7 +164,8 @@ export function classViolations(
   return [violation('source_config.resource_spec.class', listener || runtime === 'kubernetes' ? oneOf : noClasses)]
 }
 
-const isInCluster = (listenerId: string | null, { runtime }: DomainSettings): boolean =>
+/** Whether pods run it: of a listener's cluster, or of the server's own. */
+export const isInCluster = (listenerId: string | null, { runtime }: DomainSettings): boolean =>
   listenerId !== null || runtime === 'kubernetes'
 
 /** Whether a new deployment gets an address at a door. A `custom_url` in a cluster may lead past the door. */

@@ -27,6 +27,7 @@ import {
   classViolations,
   idleViolations,
   isBehindDoor,
+  isInCluster,
   pastDoorViolations,
   reservedHostViolations,
 } from './source-rules.ts'
@@ -123,7 +124,7 @@ async function merge(
   if (!revise && changed.length === 0) return null
   const actor = actorOf(ctx.actor)
   const change = { what: 'UPDATED', changed } as const
-  const restarts = !revise && needsRestart(deployment, config?.resource_spec)
+  const restarts = !revise && needsRestart(ctx, deployment, config?.resource_spec)
   const edited = edit(
     tx,
     deployment,
@@ -149,9 +150,13 @@ async function merge(
   return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change }) : null
 }
 
-/** The process runtime sets the limits of an agent when it starts; a listener replaces the pods. */
-function needsRestart({ listenerId, activeRevisionId, resourceSpec }: LockedDeployment, spec?: ResourceSpec | null) {
-  if (listenerId !== null || activeRevisionId === null || !spec) return false
+/** The process runtime sets the limits of an agent when it starts. A cluster replaces the pods by itself. */
+function needsRestart(
+  { settings }: Pick<ReadContext, 'settings'>,
+  { listenerId, activeRevisionId, resourceSpec }: LockedDeployment,
+  spec: ResourceSpec | null | undefined,
+): boolean {
+  if (!spec || activeRevisionId === null || isInCluster(listenerId, settings)) return false
   const before = effectiveSpec(resourceSpec as ResourceSpec | null)
   const after = effectiveSpec(spec)
   return before.memory_limit_mb !== after.memory_limit_mb || before.cpu_limit !== after.cpu_limit
