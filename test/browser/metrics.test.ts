@@ -79,7 +79,11 @@ test('charts say whether it is slow, short of memory and restarts, since which r
   await row.getByText(/^⚠ 1\.\d % errors/).waitFor()
 })
 
-test('an agent that has not served says so instead of charts', async ({ page }) => {
+test('an agent that has not served says so instead of charts, in a browser whose language is no valid tag, too', async ({
+  open,
+}) => {
+  // the locale of a Chromium in the locale POSIX
+  const { page } = await open({ locale: 'en-US@posix' })
   await signIn(page, url, { key }, `/w/${workspaceId}/deployments/${ids['research-agent']}?range=90d`)
   await page.getByText('Nothing was measured yet. The charts begin when a revision serves.').waitFor()
 })

@@ -14,6 +14,13 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]'
 // styles that Mantine injects must carry it
 Object.assign(window, { __webpack_nonce__: nonce })
 
+// uPlot throws while it loads if the browser's language is no BCP 47 tag (`en-US@posix`)
+try {
+  Intl.getCanonicalLocales(navigator.language)
+} catch {
+  Object.defineProperty(navigator, 'language', { value: 'en-US' })
+}
+
 function App() {
   // the routes redirect signed-out users
   useEffect(() => watchSession(() => void router.invalidate()), [])

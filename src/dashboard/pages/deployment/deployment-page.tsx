@@ -23,7 +23,7 @@ import { MIN_ROLLOUTS } from './rollout-times.ts'
 import { Timeline } from './timeline.tsx'
 import { TryItSection } from './try-it-section.tsx'
 
-/** Charts render nothing if uPlot fails to load: it rejects a browser language that is no BCP 47 tag (`en-US@posix`). */
+/** Charts render nothing if their code fails to load, for example while the server is down. The rest of the page stays. */
 const RolloutChart = lazy(() => import('./rollout-chart.tsx').catch(() => ({ default: () => null })))
 
 const MetricsSection = lazy(() =>
