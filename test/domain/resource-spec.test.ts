@@ -43,6 +43,7 @@ test('every field is in one of these tables, and may be null', () => {
     'service_account_name',
     'autoscaler',
     'queue_scaling',
+    'queue_health_path',
     'class',
   ]
   expect(fields.sort()).toEqual(Object.keys(resourceSpec.shape).sort())
@@ -57,6 +58,13 @@ test.each(COUNTS)('%s is an integer, not negative', (field) => {
 test('a grace period has at most an hour', () => {
   expect(refusal({ termination_grace_seconds: 3600 })).toEqual([])
   expect(refusal({ termination_grace_seconds: 3601 })).toEqual([['termination_grace_seconds', 'less_than_equal']])
+})
+
+test('a health path is absolute, and may have a query', () => {
+  for (const path of ['/', '/ok?check_db=0', `/${'x'.repeat(255)}`])
+    expect(refusal({ queue_health_path: path })).toEqual([])
+  for (const path of ['', 'ok', '/is it', '/ok#top', `/${'x'.repeat(256)}`, 'http://elsewhere/ok'])
+    expect(refusal({ queue_health_path: path }), path).toEqual([['queue_health_path', 'string_pattern_mismatch']])
 })
 
 test.each(Object.entries(CORES))('%s is a number of cores, at most %s, rounded to one decimal', (field, most) => {

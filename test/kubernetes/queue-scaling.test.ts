@@ -1,6 +1,7 @@
-/** Queues by their backlog: scaling with KEDA, and stalled ones. */
+/** Queues: their probes, scaling by their backlog with KEDA, and stalled ones. */
 import { randomInt } from 'node:crypto'
 import net from 'node:net'
+import type { V1Deployment } from '@kubernetes/client-node'
 import { expect, inject, test } from 'vitest'
 import { databasePasswordOf } from '../../src/dataplane/kubernetes/render/secrets.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
@@ -50,6 +51,20 @@ standIn(
     expect(await scaled()).toBeNull()
   },
 )
+
+test('a queue is probed at its health path, and no longer when it has none', async () => {
+  const tenant = await serving(site)
+  const probed = async () => {
+    const queue = (await tenant.object('apps/v1', 'Deployment', tenant.names.queue)) as V1Deployment | null
+    const { startupProbe, livenessProbe } = queue?.spec?.template.spec?.containers[0] ?? {}
+    return [startupProbe?.httpGet?.path, livenessProbe?.httpGet?.path]
+  }
+  for (const path of ['/ok?check_db=0', undefined]) {
+    tenant.run = runOf(tenant.run!.revision, { spec: { ...bounds, queue_health_path: path } })
+    tenant.ensure()
+    await expect.poll(probed).toEqual([path, path])
+  }
+})
 
 /** The Postgres of the tests, with a database and a role like those of a deployment, at an address of a Service. */
 async function databaseAt(password: string): Promise<{ url: string; clusterIP: string; close(): Promise<void> }> {

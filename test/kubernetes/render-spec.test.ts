@@ -181,6 +181,13 @@ const containerPaths = (at: string, name: string): Paths => ({
 type Row = [field: keyof ResourceSpec, value: unknown, expected: Paths, beside?: ResourceSpec]
 
 const SCALED: ResourceSpec = { max_scale: 7 }
+const probe = (path: string, periodSeconds: number, timeoutSeconds: number, failureThreshold: number): Paths => ({
+  'httpGet.path': path,
+  'httpGet.port': 8000,
+  periodSeconds,
+  timeoutSeconds,
+  failureThreshold,
+})
 const replicas = (role: 'server' | 'queue', min: number): Paths => ({
   [`Deployment/${role}:spec.replicas`]: min,
   [`HPA/${role}:spec.minReplicas`]: min,
@@ -269,6 +276,14 @@ const ROWS: Row[] = [
   ['annotations', { 'a.b/note': 'Ü' }, everywhere('annotations.a.b/note', 'Ü')],
   ['ingress_annotations', { 'a.b/time-out': '60' }, {}],
   ['queue_scaling', { metric: 'cpu', target: 60 }, { 'HPA/queue:spec.targetCPUUtilizationPercentage': 60 }, SCALED],
+  [
+    'queue_health_path',
+    '/ok?check_db=0',
+    {
+      ...below(`${QA}.startupProbe`, probe('/ok?check_db=0', 2, 5, 1800)),
+      ...below(`${QA}.livenessProbe`, probe('/ok?check_db=0', 15, 10, 4)),
+    },
+  ],
   // alone it has no effect, because minimum equals maximum
   ['autoscaler', 'none', {}],
   [

@@ -116,6 +116,16 @@ export const resourceSpec = z
         })
         .meta({ typeName: 'QueueScaling' }),
     ).describe('What sets the number of queue replicas between minimum and maximum. Default: `cpu` with 80.'),
+    queue_health_path: optional(
+      z
+        .string()
+        .regex(
+          /^\/[!-"$-~]{0,255}$/,
+          'Must begin with "/": at most 256 printable ASCII characters, without spaces and "#".',
+        ),
+    ).describe(
+      'The path that a liveness probe of queue replicas requests from the port in PORT, for example `/ok`. Default: no probe.',
+    ),
     termination_grace_seconds: optional(z.int().min(0).max(3600)).describe(
       'Seconds that a replaced server or queue has to finish its runs and streams. Default: in clusters 180 for a server and 600 for a queue, elsewhere the server’s DRAIN_SECONDS.',
     ),

@@ -133,6 +133,7 @@ const PROCESS_RESOURCES: Record<string, string | undefined> = {
   storageGi: undefined,
   maxConnections: undefined,
   terminationGraceSeconds: 'the server’s default',
+  healthPath: 'no liveness probe',
 }
 
 /** `prefix`: start of the fields' names. `defaults`: texts of empty fields. */

@@ -22,6 +22,17 @@ interface Kind {
   preStopSeconds: (options: RenderOptions) => number
 }
 
+const probe = (path: string, timing: Record<string, number>) => ({ httpGet: { path, port: AGENT_PORT }, ...timing })
+
+/**
+ * Startup may take an hour and is checked often, because the rollout waits for it. A deploy has a shorter deadline. A pod
+ * that was rolled out may take as long again when its node is lost. A busy agent is restarted after a minute of silence.
+ */
+const startAndLiveness = (path: string) => ({
+  startupProbe: probe(path, { periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 1800 }),
+  livenessProbe: probe(path, { periodSeconds: 15, timeoutSeconds: 10, failureThreshold: 4 }),
+})
+
 export const SERVER: Kind = {
   role: 'server',
   minReadySeconds: 0,
@@ -29,26 +40,24 @@ export const SERVER: Kind = {
   container: ({ spec, revision }, { defaults }) => {
     // images define no health path; only the secret sets one
     const path = healthPathOf(revision.secrets)
-    const probe = (timing: Record<string, number>) => ({ httpGet: { path, port: AGENT_PORT }, ...timing })
     return {
       ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
       ...resources(amountsOf('server', spec, defaults)),
-      // Startup may take an hour and is checked often, because the rollout waits for it. A deploy has a shorter
-      // deadline. A pod that was rolled out may take as long again when its node is lost.
-      startupProbe: probe({ periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 1800 }),
-      readinessProbe: probe({ periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }),
-      // a busy agent first becomes unready, and is restarted only if it stays silent
-      livenessProbe: probe({ periodSeconds: 15, timeoutSeconds: 10, failureThreshold: 4 }),
+      ...startAndLiveness(path),
+      readinessProbe: probe(path, { periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }),
     }
   },
 }
 
 export const QUEUE: Kind = {
   role: 'queue',
-  // the queue has no probe, so it counts as available only after some seconds without a crash
+  // without a health path, the queue counts as available after some seconds without a crash
   minReadySeconds: 5,
   preStopSeconds: () => 0,
-  container: ({ spec }, { defaults }) => resources(amountsOf('queue', spec, defaults)),
+  container: ({ spec }, { defaults }) => ({
+    ...resources(amountsOf('queue', spec, defaults)),
+    ...(spec.queue_health_path ? startAndLiveness(spec.queue_health_path) : {}),
+  }),
 }
 
 /** Without this action and without `sleep` in the image the hook fails, and SIGTERM follows immediately. */
