@@ -19,6 +19,8 @@ test.each([
   ['[7f9c-x] ERROR: of a replica', 'error'],
   ['time=2026-01-01T00:00:00Z level=WARN msg="of Go"', 'warning'],
   ['level=error msg=broken', 'error'],
+  ['[7f9c-x] level=error msg=broken', 'error'],
+  ['[7f9c-x] 2026-01-01 12:00:00,123 [agent.py] ERROR: of a replica', 'error'],
 ])('%s', (line, level) => expect(levelOf(line)).toBe(level))
 
 test.each([

@@ -40,8 +40,8 @@ const LOGFMT_LEVEL = new RegExp(`^(?:[\\w.]+=(?:"[^"]*"|\\S*) +){0,5}(?:level|lv
 export function levelOf(line: string): LogLevel {
   if (line.startsWith('{')) return levelOfJson(line) ?? 'info'
   let rest = line
-  // skip at most a date, a time and a name
-  for (let before = 0; before <= 3; before++) {
+  // skip at most the name of a pod, a date, a time and a name
+  for (let before = 0; before <= 4; before++) {
     const [, word, bracketed] = LEADING_LEVEL.exec(rest) ?? []
     const level = LEVELS.get((word ?? bracketed ?? '').toLowerCase())
     if (level) return level
@@ -50,7 +50,7 @@ export function levelOf(line: string): LogLevel {
     rest = rest.slice(front.length)
   }
   if (rest.startsWith('{')) return levelOfJson(rest) ?? 'info'
-  return LEVELS.get(LOGFMT_LEVEL.exec(line)?.[1]?.toLowerCase() ?? '') ?? 'info'
+  return LEVELS.get(LOGFMT_LEVEL.exec(rest)?.[1]?.toLowerCase() ?? '') ?? 'info'
 }
 
 function levelOfJson(text: string): LogLevel | null {

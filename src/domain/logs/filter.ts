@@ -9,7 +9,7 @@ export interface LogFilter {
   text?: string
   /** of lines that are JSON objects */
   fields?: readonly LogField[]
-  /** name of the pod in front of the line, which the lines of several pods have */
+  /** name of the pod in front of the line, which lines have in clusters */
   replica?: string
   /** inclusive; `to` is exclusive */
   from?: Date

@@ -51,7 +51,7 @@ export const logQuery = z.object({
     'Only lines that are JSON objects with all of these fields, `name=value`. A name `a.b` is the member `b` of `a`. Case of the value is ignored.',
   ),
   replica: queryText.describe(
-    'Only lines of this replica: the name that lines have in brackets while several pods of a revision run in a cluster.',
+    'Only lines of this replica: the name of its pod in a cluster, which its lines begin with in brackets.',
   ),
   level: queryWord(['debug', 'info', 'warning', 'error', 'critical']).describe(
     'Only lines of this level or a more severe one. Case is ignored.',

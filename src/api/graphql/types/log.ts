@@ -79,7 +79,7 @@ export const LOG_FILTER = builder.args((t) => ({
   }),
   replica: t.string({
     description:
-      'Only lines of this replica: the name that lines have in brackets while several pods of a revision run in a cluster.',
+      'Only lines of this replica: the name of its pod in a cluster, which its lines begin with in brackets.',
   }),
   startTime: t.field({ type: 'DateTime', description: 'Only lines at this time or later.' }),
 }))

@@ -24,7 +24,7 @@ export function logSourcesOf(pods: readonly V1Pod[], revisions: readonly Followe
     return ownPods.flatMap((pod) =>
       sourcesOfPod(pod, claimedAt, (line, key) => {
         const { text, styles } = show(key, line)
-        const from = ownPods.length > 1 ? `[${shortName(pod)}] ` : ''
+        const from = `[${shortName(pod)}] `
         log.print('deploy', from + text, shiftStyles(styles, from.length))
       }),
     )
