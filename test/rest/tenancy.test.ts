@@ -45,8 +45,8 @@ beforeAll(async () => {
   const ids = await oneOfEach(app, { ofOrganization: PROVIDER, agent: AGENT })
   const { Deployment: deployment_id, Revision: revision_id } = ids
   await putStatus(app.core, revision_id, 'DEPLOYED')
-  // on a busy machine the listener becomes silent during the tests, which is an event
-  await app.core.db.listener.updateMany({ data: { toldSilent: true } })
+  // silent and announced as such, so that the clock changes nothing during the tests
+  await app.core.db.listener.updateMany({ data: { lastSeenAt: new Date(0), toldSilent: true } })
   await app.core.db.logLine.create({
     data: { deploymentId: deployment_id, revisionId: revision_id, type: 'build', attempt: 1, message: 'ours' },
   })
