@@ -21,6 +21,8 @@ let agents: Record<string, string>
 beforeAll(async () => {
   const ids = await oneOfEach(app, { mark: MARK, ofOrganization: ORGANIZATION_MARK, agent: AGENT })
   victims = victimsOf(ids)
+  // silent and announced as such, so that the clock changes nothing during the tests
+  await app.app.core.db.listener.updateMany({ data: { lastSeenAt: new Date(0), toldSilent: true } })
   agents = {
     [app.other.keys.admin]: await agentKey(app, AGENT, app.other),
     [app.sibling.keys.admin]: await agentKey(app, AGENT, app.sibling),
