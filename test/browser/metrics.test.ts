@@ -32,6 +32,10 @@ const RESTART = `
   SELECT id, 10, date_trunc('minute', now()), active_revision_id, 2, ARRAY[ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 1]]::real[]
   FROM deployments WHERE id = $1`
 
+const ONLY_NEWEST = `
+  DELETE FROM metric_chunks WHERE deployment_id = $1
+    AND revision_id <> (SELECT active_revision_id FROM deployments WHERE id = $1)`
+
 test('charts say whether it is slow, short of memory and restarts, since which rollout, by keyboard and as a table', async ({
   page,
 }) => {
@@ -77,6 +81,14 @@ test('charts say whether it is slow, short of memory and restarts, since which r
   const row = page.getByRole('row').filter({ hasText: 'billing-agent' })
   await row.getByText(/^1[0-2]\d \/ min/).waitFor()
   await row.getByText(/^⚠ 1\.\d % errors/).waitFor()
+
+  // without samples of an older revision, words say how it does
+  await sharedServer().sql(ONLY_NEWEST, id)
+  await row.getByRole('link', { name: 'billing-agent' }).click()
+  await metrics.getByText('⚠ Problems in the last hour:').waitFor()
+  expect(await metrics.innerText()).toMatch(
+    /: 5 % errors, memory at most 98 % of its limit, 3 restarts. Otherwise: p95 latency mostly 1\.\d+ s\./,
+  )
 })
 
 test('an agent that has not served says so instead of charts, in a browser whose language is no valid tag, too', async ({

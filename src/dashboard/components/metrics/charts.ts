@@ -29,8 +29,10 @@ export interface ChartKind {
   empty: string
 }
 
-interface Headline {
+export interface Headline {
   text: string
+  /** for the summary above the charts; absent: nothing to say */
+  brief?: string
   /** something is wrong */
   isBad?: boolean
 }
@@ -56,9 +58,10 @@ export const CHARTS: readonly ChartKind[] = [
     format: number,
     top: 1,
     headline({ totals: { requests, errors } }) {
-      if (requests === 0) return { text: 'No requests.' }
+      if (requests === 0) return { text: 'No requests.', brief: 'no requests' }
       const rate = errors / requests
-      return { text: `${number(requests)} requests, ${percent(rate)} errors.`, isBad: rate >= BAD_ERROR_RATE }
+      const brief = `${percent(rate)} errors`
+      return { text: `${number(requests)} requests, ${brief}.`, brief, isBad: rate >= BAD_ERROR_RATE }
     },
     empty: 'No requests were counted.',
   },
@@ -79,6 +82,7 @@ export const CHARTS: readonly ChartKind[] = [
       const [typical, most] = [known[Math.floor(known.length / 2)]!, p95[highest]!]
       return {
         text: `p95: now ${latency(p95[lastIndex(p95)]!)}, mostly ${latency(typical)}, highest ${latency(most)}.`,
+        brief: `p95 latency mostly ${latency(typical)}`,
       }
     },
     empty: 'No request ended. Event streams have no latency.',
@@ -116,6 +120,7 @@ export const CHARTS: readonly ChartKind[] = [
       const isBad = most >= NEAR_LIMIT
       return {
         text: `Now ${percent(now / limit)} of ${bytes(limit)}, highest ${percent(most)}: ${isBad ? 'short of memory' : 'enough memory'}.`,
+        brief: `memory at most ${percent(most)} of its limit`,
         isBad,
       }
     },
@@ -130,8 +135,13 @@ export const CHARTS: readonly ChartKind[] = [
     increments: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
     headline({ times, totals, values: { restarts } }, rangeSeconds) {
       const last = restarts.findLastIndex((one) => one !== null && one > 0)
-      if (last < 0) return { text: 'None.' }
-      return { text: `${number(totals.restarts)}, the last at ${clock(times[last]!, rangeSeconds)}.`, isBad: true }
+      if (last < 0) return { text: 'None.', brief: lastIndex(restarts) < 0 ? undefined : 'no restarts' }
+      const many = number(totals.restarts)
+      return {
+        text: `${many}, the last at ${clock(times[last]!, rangeSeconds)}.`,
+        brief: totals.restarts === 1 ? '1 restart' : `${many} restarts`,
+        isBad: true,
+      }
     },
     empty: 'Restarts were not counted.',
   },

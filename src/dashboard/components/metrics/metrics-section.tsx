@@ -8,7 +8,7 @@ import { LinkTo } from '../links.tsx'
 import { Loading, PageError } from '../page.tsx'
 import { TimeAgo } from '../time.tsx'
 import { Chart } from './chart.tsx'
-import { CHARTS } from './charts.ts'
+import { CHARTS, type Headline } from './charts.ts'
 import type { Change } from './comparison.ts'
 import { clock } from './format.ts'
 import classes from './metrics.module.css'
@@ -79,13 +79,13 @@ function Content({ id, state, newest, lastRestart, measured, range, isOld }: Con
         {EMPTY[state](RANGES[range].words)}
       </Text>
     )
-  const restartNote =
-    lastRestart && Date.parse(lastRestart.at) / 1000 >= measured.from
-      ? `Last: ${restartCause(lastRestart)}. ${lastRestart.message}`
-      : null
+  const restart = lastRestart && Date.parse(lastRestart.at) / 1000 >= measured.from ? lastRestart : null
+  const restartNote = restart && `Last: ${restartCause(restart)}. ${restart.message}`
+  const headlines = CHARTS.map((kind) => kind.headline(shown.steps, shown.until - shown.from))
   return (
     <>
-      {newest && changes.length > 0 && <Comparison newest={newest} changes={changes} />}
+      {newest && changes && changes.length > 0 && <Comparison newest={newest} changes={changes} />}
+      {changes?.length === 0 && <Summary headlines={headlines} restart={restart} time={RANGES[range].words} />}
       <Text size="xs" c="dimmed" component="div">
         <Rollouts id={id} measured={measured} range={range} />
       </Text>
@@ -120,6 +120,21 @@ function Comparison({ newest: { number, at }, changes }: { newest: Mark; changes
       {worse.length > 0 && <b>{inWords(worse)}</b>}
       {worse.length > 0 && others.length > 0 && '. Not worse: '}
       {inWords(others)}.
+    </Text>
+  )
+}
+
+/** In words: how it does, if there is nothing to compare. */
+function Summary({ headlines, restart, time }: { headlines: Headline[]; restart: LastRestart | null; time: string }) {
+  const briefs = (some: Headline[]) => some.flatMap(({ brief }) => brief ?? [])
+  const last = restart ? [`last restart: ${restartCause(restart)}`] : []
+  const bad = [...briefs(headlines.filter(({ isBad }) => isBad)), ...last].join(', ')
+  const others = briefs(headlines.filter(({ isBad }) => !isBad)).join(', ')
+  return (
+    <Text size="sm" component="p" m={0}>
+      <b>{bad ? '⚠ Problems' : 'No problems'}</b> in {time}: <b>{bad}</b>
+      {bad && others && '. Otherwise: '}
+      {others}.
     </Text>
   )
 }

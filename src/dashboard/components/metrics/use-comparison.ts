@@ -24,10 +24,10 @@ const HOUR_S = 3600
 /** Samples of a minute are kept for this time. */
 const MINUTES_KEPT_S = 3 * 24 * HOUR_S
 
-/** Empty: there is nothing to compare. `news` changes with new samples, which count in the first hour. */
-export function useComparison(id: string, newest: Mark | null, news: unknown): Change[] {
+/** Empty: there is nothing to compare; null: not known yet. `news` changes with new samples, which count in the first hour. */
+export function useComparison(id: string, newest: Mark | null, news: unknown): Change[] | null {
   const { uncached } = useApi()
-  const [changes, setChanges] = useState<Change[]>([])
+  const [changes, setChanges] = useState<Change[] | null>(null)
   const isOver = newest !== null && Date.now() / 1000 > newest.at + HOUR_S
   const pace = isOver ? null : news
   // biome-ignore lint/correctness/useExhaustiveDependencies: `pace` stands for new samples
@@ -47,5 +47,5 @@ export function useComparison(id: string, newest: Mark | null, news: unknown): C
       isLeft = true
     }
   }, [uncached, id, newest?.revisionId, newest?.at, pace])
-  return changes
+  return newest ? changes : []
 }
