@@ -434,6 +434,33 @@ test.each([
   },
 )
 
+test('a deploy that waits for old pods keeps its deadline away, for at most a day and not once it has passed', async () => {
+  const id = await gitDeployment(ctx)
+  const claimed = await claimOne(domain.plane, id)
+  const { claimId, token } = claimed
+  const wait = (secondsLeft: number) =>
+    domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId, token, secondsLeft }] })
+  const deadline = async (stepId: string) => {
+    const { deadlineAt, firstTakenAt } = await domain.core.db.step.findUniqueOrThrow({ where: { id: stepId } })
+    return (deadlineAt!.getTime() - firstTakenAt!.getTime()) / 1000
+  }
+  await wait(7200)
+  expect(await deadline(claimed.step!.id), 'only a deploy waits for pods').toBe(600)
+  const { step: build } = (await succeed(domain.plane, claimed, claimed.step!)).assignment
+  const { step } = (await succeed(domain.plane, claimed, build!)).assignment
+  await wait(60)
+  expect(await deadline(step!.id), 'it never comes closer').toBe(600)
+  await wait(7200)
+  expect(await deadline(step!.id)).toBeGreaterThanOrEqual(7200)
+  await wait(100 * 3600)
+  expect(await deadline(step!.id)).toBe(24 * 3600)
+  await domain.core.db
+    .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE id = ${step!.id}::uuid`
+  await wait(7200)
+  await sweep(domain.core)
+  expect(await latest(id)).toMatchObject({ status: 'DEPLOY_FAILED', reason: 'DEADLINE' })
+})
+
 test('a step not taken for a day fails, and the message says which worker was missing', async () => {
   const id = await gitDeployment(ctx)
   await domain.core.db

@@ -166,3 +166,28 @@ test.concurrent('pods that only a changed setting would replace wait for room wh
   expect(await taken.uids()).not.toEqual(before)
   expect(fewest.servers).toBe(0)
 })
+
+test('the deadline of a deploy stands still while an old pod under a full quota has its grace period', async () => {
+  const spec = { termination_grace_seconds: 3600 }
+  const { tenant } = await cramped(0, spec)
+  const [old] = await tenant.pods()
+  const edit = (finalizers: string[] | null) =>
+    tenant.site.objects.patch('v1', 'Pod', tenant.site.namespace, old!.metadata!.name!, { metadata: { finalizers } })
+  // the pod stays, like one that finishes its runs
+  await edit(['example.com/run'])
+  const left: (number | undefined)[] = []
+  const deploying = tenant.deploy(tenant.revision(image('2')), {
+    spec,
+    deadlineMs: 100_000,
+    onProgress: (progress) => left.push(progress?.secondsLeft),
+  })
+  deploying.catch(() => undefined)
+  expect(await eventually(() => left.some((seconds) => seconds !== undefined), 90_000)).toBe(true)
+  const now = performance.now.bind(performance)
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_000_000)
+  await edit(null)
+  await deploying
+  clock.mockRestore()
+  expect(await tenant.image()).toBe(image('2'))
+  expect(left.at(-1)).toBeUndefined()
+})

@@ -28,9 +28,9 @@ export interface RevisionLog {
 
 /**
  * Reports what a step waits for or what blocks it; null: nothing. Users see it after the next heartbeat.
- * Cheap, never throws. It has no effect after the step has ended.
+ * Cheap, never throws. It has no effect after the step has ended. `secondsLeft`: keeps the step's deadline at least this far away.
  */
-export type OnProgress = (progress: Progress | null) => void
+export type OnProgress = (progress: (Progress & { secondsLeft?: number }) | null) => void
 
 /**
  * Reports the exact commit of a build, 40 or 64 hex digits. `says`: first line of its message and its author's name.

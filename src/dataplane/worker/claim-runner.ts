@@ -1,13 +1,13 @@
 /** Runs one claim: compares its assignment with the current work and acts on the difference. See README.md. */
 import type { Logger } from 'pino'
 import { ClaimLostError } from '../../domain/errors/errors.ts'
-import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } from '../../domain/protocol/protocol.ts'
+import type { Assignment, Claim, ControlPlane, HeartbeatItem, Step } from '../../domain/protocol/protocol.ts'
 import { createSingleflight } from '../../platform/async/batcher.ts'
 import { backoff, retry } from '../../platform/async/retry.ts'
 import { resultWithin } from '../../platform/async/time-limit.ts'
 import { type Tracing, traceIdOf } from '../../platform/tracing/tracing.ts'
 import { storable } from '../output/terminal-text.ts'
-import type { LeasedClaim, Runtime } from '../runtimes/runtime.ts'
+import type { LeasedClaim, OnProgress, Runtime } from '../runtimes/runtime.ts'
 import { FencedClaim } from './fenced-claim.ts'
 import { LatestAssignment } from './latest-assignment.ts'
 import { Lease } from './lease.ts'
@@ -71,7 +71,7 @@ export class ClaimRunner {
   #stopReported = -1
   #claimOver = false
   #reporting: Promise<unknown> | null = null
-  #progress: Progress | null = null
+  #progress: Parameters<OnProgress>[0] = null
   /** true during a hand-over: the step itself changes what runs */
   #handingOver = false
   #finish!: () => void
@@ -132,7 +132,8 @@ export class ClaimRunner {
       token,
       generation: this.#assignment.generation,
       ...(this.#active && {
-        progress: this.#progress && { ...this.#progress, message: storable(this.#progress.message) },
+        progress: this.#progress && { reason: this.#progress.reason, message: storable(this.#progress.message) },
+        secondsLeft: this.#progress?.secondsLeft,
       }),
       ...(health && { health: { ...health, message: health.message && storable(health.message) } }),
       ...(restarts.length > 0 && { restarts }),

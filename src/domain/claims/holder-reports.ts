@@ -1,4 +1,4 @@
-/** Records restarts of agents and stalled queues, which holders report with their heartbeats, and emits their events. */
+/** Records what holders report with their heartbeats: restarts of agents, stalled queues, and deploys that wait for old pods. */
 import type { Health, HeartbeatItem } from '../protocol/protocol.ts'
 import { agentsRestarted, queueStalled } from '../repositories/deployment.ts'
 import type { Scope } from '../repositories/lease.ts'
@@ -6,11 +6,15 @@ import type { LockedDeployment } from '../repositories/locks.ts'
 import type { Tx, WriteCore } from '../transaction/context.ts'
 import { countRestarts, type StoredRestarts } from '../values/agent-restart.ts'
 import { holderOf } from '../values/event-types.ts'
+import { loadedAggregate } from './claim-state.ts'
 import { type ClaimWork, inSharedTransaction } from './claim-work.ts'
+
+const LONGEST_DEPLOY_MS = 24 * 3_600_000
 
 const WORK: ClaimWork<HeartbeatItem, null> = {
   assigns: false,
-  async record(tx, { deployment }, { restarts = [], health }) {
+  async record(tx, { deployment }, { restarts = [], health, secondsLeft }) {
+    if (secondsLeft !== undefined) extendDeploy(tx, deployment, secondsLeft)
     const counted = recordRestarts(tx, deployment, restarts)
     if (isStalled(health)) recordStall(tx, counted, health)
     return null
@@ -18,6 +22,15 @@ const WORK: ClaimWork<HeartbeatItem, null> = {
 }
 
 const isStalled = (health: Health | undefined): health is Health => health?.reason === 'QUEUE_STALLED'
+
+function extendDeploy(tx: Tx, deployment: LockedDeployment, secondsLeft: number): void {
+  const step = loadedAggregate(tx, deployment).steps.find(({ id }) => id === deployment.busyStepId)
+  if (step?.kind !== 'DEPLOY' || !step.firstTakenAt || !step.deadlineAt) return
+  const now = tx.now().getTime()
+  const until = Math.min(now + secondsLeft * 1000, step.firstTakenAt.getTime() + LONGEST_DEPLOY_MS)
+  const isOverdue = step.deadlineAt.getTime() < now
+  if (!isOverdue && until > step.deadlineAt.getTime()) tx.unit.update('step', step.id, { deadlineAt: new Date(until) })
+}
 
 function recordRestarts(
   tx: Tx,
@@ -43,6 +56,9 @@ function recordStall(tx: Tx, deployment: LockedDeployment, health: Health): void
 
 /** Skips locked deployments: holders repeat their reports, and a lease must not wait for a lock. */
 export async function recordReports(core: WriteCore, scope: Scope, claims: readonly HeartbeatItem[]): Promise<void> {
-  const reporting = claims.filter(({ restarts, health }) => (restarts && restarts.length > 0) || isStalled(health))
+  const reporting = claims.filter(
+    ({ restarts, health, secondsLeft }) =>
+      (restarts && restarts.length > 0) || isStalled(health) || secondsLeft !== undefined,
+  )
   if (reporting.length > 0) await inSharedTransaction(core, scope, reporting, WORK)
 }

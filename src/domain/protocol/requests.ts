@@ -145,6 +145,9 @@ export const heartbeatItem = wireObject(
       .describe(
         'What the current step waits for. It becomes status_message and reason of the revision during the step. null: nothing blocks the step. Absent: unchanged. A text is a message without a reason.',
       ),
+    secondsLeft: maybe(z.number().min(0)).describe(
+      'For a DEPLOY that waits for old pods within their grace period under a full quota: its deadline becomes at least this many seconds from now, and at most 24 hours from its first try. Absent: unchanged.',
+    ),
     health: maybe(health),
     restarts: maybe(z.array(agentRestart).max(50)).describe(
       'Agents that ended by themselves and were started again. Report each in several heartbeats: a report may get lost, and a repeated one counts once.',

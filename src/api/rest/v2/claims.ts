@@ -43,7 +43,7 @@ answers cross, use the one with the larger generation.
 **Stop.** \`stop: true\` means that your current step was withdrawn (interrupted, superseded, or past its deadline). Stop it, restore \`run\`, and complete the step as
 \`stopped\`. Only then you get the next step. If you know of no such step, release the claim.
 
-**Deadlines and tries.** A step's deadline counts from its first try, across holders. At \`deadline_at\` the control plane fails the step. An expired lease costs a
+**Deadlines and tries.** A step's deadline counts from its first try, across holders. At \`deadline_at\` the control plane fails the step; \`seconds_left\` in a heartbeat may move the deadline of a deploy. An expired lease costs a
 try of its step; after three tries the step fails. A release costs no try. A failed \`TEARDOWN\` is repeated later automatically.
 
 **When an answer is lost.** Repeat the call. Heartbeats can be repeated. A repeated \`complete\` gets the first answer, except 409 for a \`TEARDOWN\`. A \`release\` that worked answers

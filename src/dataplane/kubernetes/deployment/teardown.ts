@@ -12,6 +12,7 @@ import type { Fence } from '../cluster/fencing.ts'
 import { componentOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
 import type { LiveObject, VolumePolicy } from '../objects/types.ts'
+import { PodEnds } from '../rollout/pod-ends.ts'
 import { untilReached } from './step-deadline.ts'
 
 export interface Teardown {
@@ -30,8 +31,6 @@ export interface Teardown {
 const RETRY_MS = [250, 10_000] as const
 /** ms after which an object without a grace period counts as stuck */
 const OBJECT_REMOVAL_TIMEOUT_MS = 600_000
-/** ms after its grace period until a node has reported the end of a pod */
-const POD_REPORT_DELAY_MS = 60_000
 
 /** False: no object exists. Provisioning opens the namespace first, so without it nothing was created. */
 export async function openForTeardown(
@@ -59,14 +58,13 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
   const anchor = { namespace, name: namesOf(deploymentId).database }
   const deleted = new Set<string>()
   const startedAt = performance.now()
-  /** by pod uid: performance.now() when the pod must be gone */
-  const podEnds = new Map<string, number>()
+  const podEnds = new PodEnds()
   let failures = 0
   let fenced = false
   for (;;) {
     signal.throwIfAborted()
     const mark = changes.mark(deploymentId)
-    const { now, waiting } = leftOf(teardown, deleted)
+    const { now, waiting, podsEndAt } = leftOf(teardown, deleted)
     if (waiting.length === 0) return
     let outage: Unreachable | null = null
     for (const object of now) {
@@ -86,8 +84,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     }
     if (now.length > 0 && !outage) continue
     failures = outage ? failures + 1 : 0
-    const left =
-      Math.min(deadline, Math.max(startedAt + OBJECT_REMOVAL_TIMEOUT_MS, ...podEnds.values())) - performance.now()
+    const left = Math.min(deadline, Math.max(startedAt + OBJECT_REMOVAL_TIMEOUT_MS, podsEndAt)) - performance.now()
     if (left <= 0) {
       const cause = outage ? outage.message : `these objects remain: ${waiting.join(', ')}`
       throw new StepFailure('TEARDOWN_FAILED', `The deployment was not removed before its deadline: ${cause}`)
@@ -112,7 +109,6 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     const doomed = objects.filter((object) => !keep(object))
     const others = doomed.filter((object) => !isAnchor(object))
     const pods = cluster.pods(deploymentId)
-    noteEnds(pods)
     // agents need their database and cache until they have ended
     const agents = others.filter((object) => isAgents(object) && object.kind !== 'NetworkPolicy')
     const stages = [
@@ -122,19 +118,8 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     const first = stages.find((stage) => stage.objects.length > 0 || stage.pods.length > 0)?.objects ?? doomed
     return {
       now: first.filter(({ metadata }) => !metadata.deletionTimestamp && !deleted.has(metadata.uid)),
+      podsEndAt: podEnds.latest(pods),
       waiting: [...pods.map(described), ...doomed.map(({ kind, metadata }) => `${kind} ${metadata.name}`)],
-    }
-  }
-
-  /** Counts by this process's clock, from the first observation of a terminating pod. */
-  function noteEnds(pods: readonly V1Pod[]): void {
-    const now = performance.now()
-    const ending = pods.filter(({ metadata }) => metadata?.deletionTimestamp)
-    const before = new Map(podEnds)
-    podEnds.clear()
-    for (const { metadata } of ending) {
-      const { uid = '', deletionGracePeriodSeconds = 0 } = metadata ?? {}
-      podEnds.set(uid, before.get(uid) ?? now + deletionGracePeriodSeconds * 1000 + POD_REPORT_DELAY_MS)
     }
   }
 }

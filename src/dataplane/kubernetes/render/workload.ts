@@ -102,7 +102,7 @@ export function workload(
       paused: false,
       minReadySeconds: kind.minReadySeconds,
       // longer than any deploy: the control plane sets the deadline
-      progressDeadlineSeconds: 3600,
+      progressDeadlineSeconds: 86_400,
       revisionHistoryLimit: 2,
       // old pods serve until as many new pods are ready, if there is room for both
       strategy: {

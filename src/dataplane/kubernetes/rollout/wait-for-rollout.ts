@@ -1,5 +1,5 @@
 /** Waits until the desired state is rolled out. It checks at every change and at the end of each grace period. */
-import type { Progress, Reason } from '../../../domain/protocol/protocol.ts'
+import type { Reason } from '../../../domain/protocol/protocol.ts'
 import type { Notifier } from '../../../platform/async/notifier.ts'
 import { withTimeout } from '../../../platform/async/time-limit.ts'
 import { createLineRenderer, OutputTail } from '../../output/lines.ts'
@@ -7,6 +7,7 @@ import type { Mask } from '../../output/mask.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { OnProgress } from '../../runtimes/runtime.ts'
 import type { Cluster } from '../cluster/cluster.ts'
+import { PodEnds } from './pod-ends.ts'
 import { GracePeriods, type Problem } from './problem.ts'
 import { type ConcessionControl, QuotaConcessionPlanner } from './quota-concessions.ts'
 import { type RolloutContext, rolloutStatus } from './rollout-status.ts'
@@ -15,7 +16,7 @@ import { warningsAbout } from './warning-events.ts'
 export interface Rollout extends RolloutContext {
   /** notified with the deployment's id when its objects or reconciler may have changed */
   changes: Notifier
-  /** performance.now() when the rollout fails in any case */
+  /** performance.now() when the rollout fails, unless it waits under a full quota for pods within their grace period */
   deadline: number
   mask: Mask
   onProgress: OnProgress
@@ -30,16 +31,23 @@ const LOG_AFTER_MS = 3000
 /** factor between two queries of warning events */
 const QUERY_BACKOFF_FACTOR = 2
 
+/** Kept to the control plane's deadline, because a heartbeat tells it later that the wait goes on. */
+const HEARTBEAT_MARGIN_SECONDS = 60
+
 /** ms between checks: no notification comes when the API server goes away or returns without changes */
 const POLL_MS = 1000
 
 /** Resolves when all workloads are ready and no old pod is left. Throws StepFailure, or the signal's reason. */
 export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Promise<void> {
-  const { cluster, deploymentId, changes, deadline, failAfterMs, mask, onWaiting } = rollout
+  const { cluster, deploymentId, changes, failAfterMs, mask, onWaiting } = rollout
   const progress = unlessRepeated(rollout.onProgress)
   const gracePeriods = new GracePeriods()
   const planner = rollout.concessionControl && new QuotaConcessionPlanner(rollout.concessionControl)
+  const podEnds = new PodEnds()
   const startedAt = performance.now()
+  let { deadline } = rollout
+  let checkedAt = startedAt
+  let isDraining = false
   let warnings: Problem[] = []
   let warningsAt: number | null = null
   let askAgainMs = failAfterMs
@@ -51,11 +59,14 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
     const { done, wait, stage, problems: found, stuck, output, workloads } = rolloutStatus(rollout)
     const now = performance.now()
     const plan = planner?.plan(workloads, now) ?? null
+    if (isDraining) deadline += now - checkedAt
+    checkedAt = now
+    isDraining = podEnds.latest(cluster.pods(deploymentId)) > now && plan !== null
     if (done && !plan) return
     const inStatus = found.filter(({ key }) => !plan?.solves.includes(key))
     const problems = [...inStatus, ...warnings.filter(({ key }) => stuck.some(({ uid }) => key === `${uid}/warning`))]
     const [worst = plan?.progress ?? wait] = problems
-    progress(worst)
+    progress(isDraining ? { ...worst, secondsLeft: secondsUntil(deadline, now) + HEARTBEAT_MARGIN_SECONDS } : worst)
     const waiting = wait.message
     const logIn = stage === '' || stage === logged ? null : loggedAt + LOG_AFTER_MS - now
     if (logIn !== null && logIn <= 0) {
@@ -104,12 +115,16 @@ const OVERDUE: Partial<Record<Reason, Reason>> = {
   PULLING_IMAGE: 'DEADLINE',
 }
 
-function unlessRepeated(report: OnProgress): (progress: Progress) => void {
+const secondsUntil = (deadline: number, now: number): number => Math.max(0, Math.ceil((deadline - now) / 1000))
+
+function unlessRepeated(report: OnProgress): OnProgress {
   let last = ''
-  return ({ reason, message }) => {
-    if (last === `${reason} ${message}`) return
-    last = `${reason} ${message}`
-    report({ reason, message })
+  return (progress) => {
+    const { reason, message, secondsLeft } = progress!
+    const next = JSON.stringify([reason, message, secondsLeft])
+    if (last === next) return
+    last = next
+    report({ reason, message, ...(secondsLeft !== undefined && { secondsLeft }) })
   }
 }
 
