@@ -264,8 +264,15 @@ describe('With a newer server, whose answers have more members and unknown value
   })
 
   test('wait waits for the end of a revision whose status it does not know', async () => {
-    rewrite = newer
-    const ran = await command(['wait', 'waiting', '--timeout', '0.2', '--json'], variables())
+    // each answer brings the end of the wait
+    const now = performance.now.bind(performance)
+    let ahead = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead)
+    rewrite = (body) => {
+      ahead += 600_000
+      return newer(body)
+    }
+    const ran = await command(['wait', 'waiting', '--timeout', '600', '--json'], variables())
     expect(ran, ran.err).toMatchObject({ code: 4, err: expect.stringContaining('HIBERNATING') })
     expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'running', revision: { status: 'HIBERNATING' } })
   })
