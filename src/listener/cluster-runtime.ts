@@ -71,6 +71,8 @@ export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTING
     },
     preStopSeconds: settings.PRE_STOP_SECONDS,
     queueBacklogQuery: settings.QUEUE_BACKLOG_QUERY,
+    prometheusUrl: settings.QUEUE_BACKLOG_PROMETHEUS_URL ?? null,
+    prometheusQuery: settings.QUEUE_BACKLOG_PROMETHEUS_QUERY,
     kedaNamespace: settings.KEDA_NAMESPACE ?? null,
     queueLookNamespace: null,
     networkPolicies: settings.NETWORK_POLICIES,

@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Manifest, Replicas } from '../../src/dataplane/kubernetes/objects/types.ts'
 import { renderApplication } from '../../src/dataplane/kubernetes/render/manifests.ts'
+import { renderOptions } from '../../src/listener/cluster-runtime.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
 import { COMBINATIONS, chartObjects } from '../support/chart.ts'
 import {
   application,
@@ -237,6 +239,21 @@ describe('a rollout', () => {
     expect(() => render(spec, {}, { kedaNamespace: null })).toThrow(/set KEDA_NAMESPACE/)
     const byCpu = { ...spec, queue_scaling: { metric: 'cpu', target: 60 } }
     expect(find(render(byCpu), 'HPA/queue').spec.targetCPUUtilizationPercentage).toBe(60)
+  })
+
+  test('with a Prometheus, KEDA reads the backlog from it, and reaches no database', () => {
+    const spec = { queue_max_scale: 5, queue_scaling: { metric: 'backlog', target: 10 } }
+    const serverAddress = 'http://prometheus.monitoring:9090'
+    const { prometheusUrl, prometheusQuery } = renderOptions(
+      readConfig({ QUEUE_BACKLOG_PROMETHEUS_URL: serverAddress }),
+    )
+    const manifests = render(spec, {}, { prometheusUrl, prometheusQuery })
+    expect(manifests.flatMap(schemaErrors)).toEqual([])
+    const query = `max(lg_api_num_pending_runs{namespace="agents",pod=~"ph-${deployment.deploymentId}-server-.*"})`
+    const metadata = { serverAddress, query, threshold: '10', ignoreNullValues: 'false' }
+    expect(find(manifests, 'ScaledObject/queue').spec.triggers).toEqual([{ type: 'prometheus', metadata }])
+    expect(find(manifests, 'NetworkPolicy/database').spec.ingress).toHaveLength(1)
+    expect(podOf(manifests, 'Deployment/queue')).toEqual(podOf(render(), 'Deployment/queue'))
   })
 
   test('pods of listeners and servers may reach a database, to look at its queue', () => {

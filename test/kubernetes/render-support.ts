@@ -51,6 +51,8 @@ export const options: RenderOptions = {
   classes: { gpu: { server: GPU, queue: GPU } },
   graceSeconds: { server: 180, queue: 600 },
   queueBacklogQuery: 'SELECT 1',
+  prometheusUrl: null,
+  prometheusQuery: 'waiting',
   kedaNamespace: 'keda',
   queueLookNamespace: null,
   preStopSeconds: 10,

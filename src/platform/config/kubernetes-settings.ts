@@ -16,6 +16,7 @@ import {
   podUser,
   type SettingsTable,
   text,
+  url,
 } from './setting-types.ts'
 
 /** The same limits as in a resource spec (docs/deployments.md#resource-spec). */
@@ -56,6 +57,11 @@ export const KUBERNETES_SETTINGS = {
   PRE_STOP_SECONDS: [integer(0, 300), '10'],
   KEDA_NAMESPACE: [k8sName.optional()],
   QUEUE_BACKLOG_QUERY: [text, "SELECT count(*) FROM runs WHERE status = 'pending'"],
+  QUEUE_BACKLOG_PROMETHEUS_URL: [url.optional()],
+  QUEUE_BACKLOG_PROMETHEUS_QUERY: [
+    text,
+    'max(lg_api_num_pending_runs{namespace="{namespace}",pod=~"ph-{deployment_id}-server-.*"})',
+  ],
   QUEUE_PROGRESS_QUERY: [
     text,
     "SELECT md5(string_agg(run_id, ',' ORDER BY run_id)) FROM runs WHERE status = 'running'",

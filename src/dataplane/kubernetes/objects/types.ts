@@ -111,6 +111,9 @@ export interface RenderOptions {
   knowsSleep?: boolean
   /** counts the waiting runs in a deployment's database */
   queueBacklogQuery: string
+  /** Prometheus in which `prometheusQuery` counts them for KEDA; null: KEDA counts them in the database */
+  prometheusUrl: string | null
+  prometheusQuery: string
   /** KEDA's namespace, from which it may reach the databases of queues; null: queues can't be scaled by backlog */
   kedaNamespace: string | null
   /** namespace of Pilothouse's pods, which look at the queues in databases; null: they look at none */

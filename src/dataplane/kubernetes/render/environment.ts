@@ -6,9 +6,9 @@ import type { SecretReference } from '../../../domain/protocol/protocol.ts'
 import { graceVariables } from '../../runtimes/grace-variables.ts'
 import { telemetryVariables } from '../../runtimes/telemetry-variables.ts'
 import { AGENT_PORT, DATABASE_KEYS, namesOf } from '../objects/names.ts'
-import type { Application, DeploymentRef } from '../objects/types.ts'
+import type { Application, DeploymentRef, RenderOptions } from '../objects/types.ts'
 import { externalOf } from './external.ts'
-import { BACKLOG_PASSWORD, isScaledByBacklog } from './scale.ts'
+import { BACKLOG_PASSWORD, countsInDatabase } from './scale.ts'
 import { secretKey } from './secrets.ts'
 
 interface Variable {
@@ -27,7 +27,7 @@ export function environment(
   deployment: DeploymentRef,
   app: Application,
   role: 'server' | 'queue',
-  otlpEndpoint?: string,
+  options: RenderOptions,
 ): Variable[] {
   const names = namesOf(deployment.deploymentId)
   const { revision } = app
@@ -36,9 +36,9 @@ export function environment(
     reference ? [reference.secret_name, reference.secret_key] : [names.database, ours]
   const database = at(external.database, DATABASE_KEYS.uri)
   const cache = at(external.cache, DATABASE_KEYS.cacheUri)
-  const countsBacklog = role === 'queue' && isScaledByBacklog(app.spec) && !external.database
+  const countsBacklog = role === 'queue' && countsInDatabase(app.spec, options) && !external.database
   const agent = { ...deployment, revisionId: revision.id }
-  const defaults = { ...telemetryVariables(otlpEndpoint, agent), ...graceVariables(app.spec) }
+  const defaults = { ...telemetryVariables(options.otlpEndpoint, agent), ...graceVariables(app.spec) }
   const variables = [
     ...(countsBacklog ? [fromSecret(BACKLOG_PASSWORD, names.database, DATABASE_KEYS.password)] : []),
     ...Object.entries(defaults).map(([name, value]) => ({ name, value })),

@@ -9,7 +9,7 @@ import type {
   RenderOptions,
 } from '../objects/types.ts'
 import { type Labelled, objectMetadata } from './metadata.ts'
-import { isScaledByBacklog } from './scale.ts'
+import { countsInDatabase } from './scale.ts'
 import { CACHE_PORT, DATABASE_PORT } from './secrets.ts'
 
 /** AWS, Azure, Google and most others; Alibaba. IPv6: AWS; Google; Oracle. The node's DNS may be link-local too. */
@@ -44,7 +44,7 @@ export function databasePolicy(
   const { kedaNamespace, queueLookNamespace } = options
   const runtimes = { podSelector: { matchExpressions: [{ key: LABEL_NAME, operator: 'In', values: RUNTIME_APPS }] } }
   const counting = [
-    ...(isScaledByBacklog(spec) && kedaNamespace !== null ? [inNamespace(kedaNamespace)] : []),
+    ...(countsInDatabase(spec, options) && kedaNamespace !== null ? [inNamespace(kedaNamespace)] : []),
     ...(queueLookNamespace === null ? [] : [{ ...inNamespace(queueLookNamespace), ...runtimes }]),
   ]
   return [

@@ -36,7 +36,9 @@ export function scaleAnnotation({ min, max, byOthers }: Scale): Record<string, s
 /** Per cent of the CPU request: a spec without `cpu` never scales. */
 const DEFAULT_CPU_TARGET = 80
 
-export const isScaledByBacklog = ({ queue_scaling: scaling }: EffectiveSpec): boolean => scaling?.metric === 'backlog'
+/** True: KEDA counts the waiting runs of the queue in the deployment's database. */
+export const countsInDatabase = (spec: EffectiveSpec, { prometheusUrl }: RenderOptions): boolean =>
+  spec.queue_scaling?.metric === 'backlog' && prometheusUrl === null
 
 /** Variable of a queue with its database's password, which KEDA reads from the pod's environment. */
 export const BACKLOG_PASSWORD = 'PILOTHOUSE_DATABASE_PASSWORD'
@@ -51,23 +53,35 @@ function connection({ deploymentId, namespace }: DeploymentRef, isExternal: bool
   }
 }
 
+/** The value that KEDA divides by `target`: what a query returns from the database or from Prometheus. */
+function trigger({ deployment }: Labelled, target: string, isExternal: boolean, options: RenderOptions) {
+  const { prometheusUrl: serverAddress, queueBacklogQuery } = options
+  if (serverAddress === null) {
+    const metadata = { query: queueBacklogQuery, targetQueryValue: target }
+    return { type: 'postgresql', metadata: { ...connection(deployment, isExternal), ...metadata } }
+  }
+  const { deploymentId, namespace } = deployment
+  const query = options.prometheusQuery.replaceAll('{deployment_id}', deploymentId).replaceAll('{namespace}', namespace)
+  // if KEDA ignored null values, a queue would lose replicas while Prometheus lacks the series
+  return { type: 'prometheus', metadata: { serverAddress, query, threshold: target, ignoreNullValues: 'false' } }
+}
+
 /** The autoscaler of the queue: by CPU, or by its backlog. Throws StepFailure if KEDA's namespace is not known. */
 export function queueAutoscaler(
   target: string,
   labelled: Labelled,
   scale: Scale,
   isExternal: boolean,
-  { kedaNamespace, queueBacklogQuery: query }: RenderOptions,
+  options: RenderOptions,
 ): Manifest[] {
   const { metric, target: value } = labelled.spec.queue_scaling ?? { metric: 'cpu', target: DEFAULT_CPU_TARGET }
   if (metric === 'cpu') return autoscaler(target, labelled, scale, value)
   if (scale.max <= scale.min) return []
-  if (kedaNamespace === null)
+  if (options.kedaNamespace === null)
     throw new StepFailure(
       'CONFIG_INVALID',
       'queue_scaling by backlog needs KEDA: set KEDA_NAMESPACE of the listener, or scale the queue by cpu.',
     )
-  const metadata = { ...connection(labelled.deployment, isExternal), query, targetQueryValue: String(value) }
   return [
     {
       apiVersion: 'keda.sh/v1alpha1',
@@ -82,7 +96,7 @@ export function queueAutoscaler(
         },
         minReplicaCount: scale.min,
         maxReplicaCount: scale.max,
-        triggers: [{ type: 'postgresql', metadata }],
+        triggers: [trigger(labelled, String(value), isExternal, options)],
       },
     },
   ]

@@ -89,7 +89,7 @@ export function workload(
   const agent = {
     name: AGENT_CONTAINER,
     image,
-    env: environment(deployment, app, kind.role, options.otlpEndpoint),
+    env: environment(deployment, app, kind.role, options),
     ...kind.container(app, options),
     ...(preStopSeconds > 0 ? { lifecycle: { preStop: sleeping(preStopSeconds, options) } } : {}),
   }
