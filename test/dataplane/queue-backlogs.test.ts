@@ -103,6 +103,25 @@ test('a queue of Aegra is stalled when runs wait and none is completed, until on
   expect(queues.problem(queue.deploymentId)).toBeNull()
 })
 
+test('runs are open while they wait or are running, for at most 6 hours without a change', async () => {
+  const queue = await deployment()
+  await queue.sql(AEGRA)
+  const queues = watch()
+  const isOpenAfter = async (status: string, more = 10) => {
+    seconds += more
+    await queue.sql(`UPDATE runs SET status = '${status}'`)
+    await queues.look([queue])
+    return queues.hasOpenRuns(queue.deploymentId)
+  }
+  expect(queues.hasOpenRuns(queue.deploymentId)).toBe(false)
+  expect(await isOpenAfter('pending')).toBe(true)
+  expect(await isOpenAfter('running')).toBe(true)
+  expect(await isOpenAfter('running', 6 * 3600 - 1)).toBe(true)
+  expect(await isOpenAfter('running', 1)).toBe(false)
+  expect(await isOpenAfter('pending')).toBe(true)
+  expect(await isOpenAfter('success')).toBe(false)
+})
+
 test('a database that does not answer delays no other, and one without runs is looked at less and less often', async () => {
   const silent = net.createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => silent.once('listening', resolve))

@@ -252,7 +252,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       )
       const busySeconds = (BUSY_SHARE * (measuredAt - since)) / 1000
       for (const { deploymentId, measures } of measured)
-        if ((measures.cpu_seconds ?? 0) > busySeconds) all.get(deploymentId)?.wasBusy()
+        if ((measures.cpu_seconds ?? 0) > busySeconds || queues.hasOpenRuns(deploymentId))
+          all.get(deploymentId)?.wasBusy()
       return measured
     },
     url: (deploymentId) => all.get(deploymentId)?.url,

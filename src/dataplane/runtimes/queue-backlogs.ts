@@ -6,7 +6,7 @@ import { PgClient } from '../../platform/postgres/pg-client.ts'
 export interface QueueSettings {
   /** counts waiting runs */
   backlogQuery: string
-  /** one value that changes when a run completes */
+  /** one value that changes when a run completes; null: none is running */
   progressQuery: string
   /** 0: no queue is looked at */
   stallSeconds: number
@@ -24,7 +24,8 @@ interface Queue {
   /** waiting runs; null: not known */
   backlog: number | null
   progress: string | null
-  /** times of the last progress, of the last look that succeeded, and of the next look */
+  /** times of the last change, of the last progress, of the last look that succeeded, and of the next look */
+  changedAt: number
   progressedAt: number
   knownAt: number
   nextAt: number
@@ -44,6 +45,8 @@ const KNOWN_MS = 60_000
 /** Pauses between looks at a database without a table of runs: each is twice the one before. */
 const FIRST_PAUSE_MS = 10_000
 const MAX_PAUSE_MS = 600_000
+/** After this time without a change, runs are no longer open: an agent that was killed leaves them as they were. */
+const MAX_OPEN_MS = 6 * 3_600_000
 /** undefined_table, undefined_column */
 const WITHOUT_RUNS = ['42P01', '42703']
 
@@ -71,6 +74,13 @@ export class QueueBacklogs {
   /** Waiting runs at the last look; null: not known, or the database has no runs. */
   backlog(deploymentId: string): number | null {
     return this.#queues.get(deploymentId)?.backlog ?? null
+  }
+
+  /** Runs wait or are running. */
+  hasOpenRuns(deploymentId: string): boolean {
+    const queue = this.#queues.get(deploymentId)
+    if (!queue || this.#now() - queue.changedAt >= MAX_OPEN_MS) return false
+    return Boolean(queue.backlog) || queue.progress !== null
   }
 
   /** Null: the queue completes runs, or none wait. */
@@ -102,7 +112,7 @@ export class QueueBacklogs {
     const before = this.#queues.get(deploymentId)
     if (before?.revisionId === revisionId) return before
     const now = this.#now()
-    const times = { progressedAt: now, knownAt: now, nextAt: 0 }
+    const times = { changedAt: now, progressedAt: now, knownAt: now, nextAt: 0 }
     return { revisionId, backlog: null, progress: null, ...times, pauseMs: FIRST_PAUSE_MS }
   }
 
@@ -114,12 +124,14 @@ export class QueueBacklogs {
       // the time in which nothing was known does not count
       const progressed = !before || backlog === 0 || progress !== queue.progress
       const progressedAt = progressed ? now : queue.progressedAt
-      Object.assign(queue, { backlog, progress, progressedAt, knownAt: now, nextAt: now, pauseMs: FIRST_PAUSE_MS })
+      const changedAt = backlog !== before || progress !== queue.progress ? now : queue.changedAt
+      const times = { changedAt, progressedAt, knownAt: now, nextAt: now, pauseMs: FIRST_PAUSE_MS }
+      Object.assign(queue, { backlog, progress, ...times })
     } catch (error) {
       const now = this.#now()
       queue.nextAt = now
       const withoutRuns = WITHOUT_RUNS.includes(String((error as { code?: string }).code))
-      if (withoutRuns || now - queue.knownAt >= KNOWN_MS) queue.backlog = null
+      if (withoutRuns || now - queue.knownAt >= KNOWN_MS) Object.assign(queue, { backlog: null, progress: null })
       if (!withoutRuns) return
       queue.nextAt += queue.pauseMs
       queue.pauseMs = Math.min(2 * queue.pauseMs, MAX_PAUSE_MS)
@@ -143,7 +155,7 @@ export class QueueBacklogs {
         (await client.query(`SELECT pg_catalog.left((${query})::text, 100) AS value`)).rows[0].value
       const backlog = Number(await value(this.#settings.backlogQuery))
       if (!(backlog >= 0)) throw new Error('QUEUE_BACKLOG_QUERY must return a number')
-      return [backlog, backlog === 0 ? null : await value(this.#settings.progressQuery)]
+      return [backlog, await value(this.#settings.progressQuery)]
     } finally {
       await resultWithin(STATEMENT_MS, client.end()).catch(() => undefined)
       client.connection.stream.destroy()

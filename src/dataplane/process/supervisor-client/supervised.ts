@@ -91,8 +91,8 @@ export class SupervisedDeployment {
   #fallingAsleep: Promise<unknown> = Promise.resolve()
   /** until the next look whether it may sleep */
   #idleTimer: NodeJS.Timeout | undefined
-  /** performance.now() when the agent last used the CPU, as a run without a request does */
-  #busyAt = Number.NEGATIVE_INFINITY
+  /** performance.now() when the agent last used the CPU or had open runs. A new server does not know, and waits for a look. */
+  #busyAt = performance.now()
 
   /** `onClosed`: called when another server holds the deployment, so this object is no longer used. */
   constructor(machine: Machine, claim: LeasedClaim, onClosed: () => void) {
@@ -128,7 +128,7 @@ export class SupervisedDeployment {
     return this.#problem || this.#sentPlan ? notServing(this.#problem) : undefined
   }
 
-  /** Call it after a time in which the agent used the CPU. */
+  /** Call it after a time in which the agent used the CPU or had open runs. */
   wasBusy(): void {
     this.#busyAt = performance.now()
   }
