@@ -49,7 +49,10 @@ export function lineFilterSql(filter: LogFilter): Prisma.Sql {
   )
   const level = filter.level ? [levelSql(Prisma.raw('l.level'), filter.level)] : []
   const replica = filter.replica ? [Prisma.sql`starts_with(l.message, ${replicaPrefix(filter.replica)})`] : []
-  return and([...level, ...replica, ...textsSql(Prisma.raw('lower(l.message)'), filter), ...fields])
+  // most lines don't have the values, so no other text is searched in them
+  const values = (filter.fields ?? []).map(({ value }) => [startOf(value)]).filter(([start]) => start !== '')
+  const texts = textsSql(Prisma.raw('lower(l.message)'), [...values, ...requiredTexts(filter)])
+  return and([...level, ...replica, ...texts, ...fields])
 }
 
 /** Whether lines of these times and levels may match: the first condition on rows `b` of log_blocks. */
@@ -62,7 +65,7 @@ export const blockScopeSql = ({ level, from, to }: LogFilter): Prisma.Sql => Pri
 
 /** Whether the column `text` of a block may have a matching line. */
 export const blockTextSql = (filter: LogFilter): Prisma.Sql =>
-  Prisma.sql`text IS NOT NULL ${and(textsSql(Prisma.raw('text'), filter))}`
+  Prisma.sql`text IS NOT NULL ${and(textsSql(Prisma.raw('text'), requiredTexts(filter)))}`
 
 export function timeFilterSql(column: Prisma.Sql, { from, to }: LogFilter): Prisma.Sql {
   return and([
@@ -77,8 +80,8 @@ const and = (conditions: readonly Prisma.Sql[]): Prisma.Sql =>
 const levelSql = (column: Prisma.Sql, level: LogLevel) =>
   Prisma.sql`${column}::text = ANY (${SEVERITY.slice(SEVERITY.indexOf(level))})`
 
-const textsSql = (lowered: Prisma.Sql, filter: LogFilter): Prisma.Sql[] =>
-  requiredTexts(filter).map((forms) => {
+const textsSql = (lowered: Prisma.Sql, texts: readonly string[][]): Prisma.Sql[] =>
+  texts.map((forms) => {
     const contains = forms.map((text) => Prisma.sql`position(lower(${text}::text) in ${lowered}) > 0`)
     return Prisma.sql`(${Prisma.join(contains, ' OR ')})`
   })
@@ -92,25 +95,26 @@ const requiredTexts = ({ text, replica, fields = [] }: LogFilter): string[][] =>
   ].filter((forms) => forms.length > 0)
 
 /** The start of a value up to a character that JSON may escape. */
-const UNESCAPED_START = /^[\w .:,@=+-]*/
+const startOf = (value: string): string => value.match(/^[\w .:,@=+-]*/)![0]
 const UNESCAPED_NAME = /^(?!\d+$)[\w@$-]+$/
 /** A number as JSON writes it, or a boolean; an id that begins with a digit is neither. */
 const UNQUOTED = /^(-?\d[\d.e+-]*|true|false)$/i
 
 /**
- * How a line has the field: with or without a space after the colon, as JSON is written in one line. The value alone comes
- * first: most blocks don't have it, so no other text is searched in them.
+ * How a line has the field: with or without a space after the colon, as JSON is written in one line. First comes what rules out
+ * most blocks with few searches: a string alone; for other values, no space after the colon.
  */
 function formsOfField({ name, value }: LogField): string[][] {
-  const [start] = value.match(UNESCAPED_START)!
+  const start = startOf(value)
   const member = name.split('.').at(-1)!
   // the index of an array, or a name that may be escaped
   if (!UNESCAPED_NAME.test(member)) return start === '' ? [] : [[start]]
   const quoted = start === value ? `"${value}"` : `"${start}`
   const isUnquoted = UNQUOTED.test(value)
   const values = isUnquoted ? [start, quoted] : [quoted]
-  const forms = [':', ': '].flatMap((colon) => values.map((one) => `${member}"${colon}${one}`))
-  return isUnquoted ? [forms] : [[quoted], forms]
+  const compact = values.map((one) => `${member}":${one}`)
+  const forms = [...compact, ...values.map((one) => `${member}": ${one}`)]
+  return [isUnquoted ? [`${member}": `, ...compact] : [quoted], forms]
 }
 
 /** Like log_field() in SQL. */
