@@ -25,12 +25,12 @@ import { packageIndexes, suppliedServer } from '../platform/config/build-setting
 import { type Config, ConfigError, engineEnvironment } from '../platform/config/config.ts'
 import type { Database } from '../platform/postgres/client.ts'
 import { type Listening, listen } from '../platform/postgres/listen.ts'
-import { checkAccessLog } from './access-log.ts'
 import { createAdmission } from './admission.ts'
 import { type Certificate, readAppsCertificate } from './apps-certificate.ts'
 import { boundsOf, createDoorAccess } from './door-access.ts'
 import { createImageStore, pullCredentialsOf } from './image-store.ts'
 import { changeJobsOf, gitProviderJobsOf, jobsOf } from './jobs.ts'
+import { checkAccessLog } from './logger.ts'
 import { createSourceAccess } from './source-access.ts'
 
 /** time for calls to OAuth providers at stop: their responses can't be requested again */

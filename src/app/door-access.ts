@@ -1,10 +1,9 @@
 /** What this server tells doors, of its machine or of clusters: the copy from the database, and settings. */
 import { createRemoteJWKSet } from 'jose'
 import type { DoorNewsSource } from '../api/server/door-stream.ts'
-import type { AccessSource } from '../dataplane/process/door/access-push.ts'
 import type { Bounds } from '../dataplane/process/door/messages.ts'
-import { readAccessCopy, saveCallerKey } from '../domain/keys/access-copy.ts'
-import { linkKey } from '../domain/keys/signing-keys.ts'
+import type { AccessSource } from '../dataplane/process/door/server-link.ts'
+import { linkKey, readAccessCopy, saveCallerKey } from '../domain/keys/access-copy.ts'
 import { recordDoorMetrics } from '../domain/metrics/record.ts'
 import type { ReadCore } from '../domain/transaction/context.ts'
 import type { DoorCluster } from '../domain/values/access-copy.ts'

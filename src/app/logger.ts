@@ -1,10 +1,11 @@
 /**
  * Creates the logger. It removes secret fields at any depth, passwords in URLs and our API keys, and keeps only descriptive
- * parts of errors. platform/log/destination.ts defines the output.
+ * parts of errors. platform/log/destination.ts defines the output. Also checks the setting of the access log at the start.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { databaseFailure } from '../domain/errors/database-error.ts'
-import type { Config } from '../platform/config/config.ts'
+import { type Config, ConfigError } from '../platform/config/config.ts'
+import { openToAppend } from '../platform/files/atomic-file.ts'
 
 /** Fields (lower case) whose values are never logged. */
 const SECRET = new Set([
@@ -94,4 +95,13 @@ function withoutArguments({ name, message }: Error): string {
 /** `scheme://user:password@host` → `scheme://user:[redacted]@host`; also removes our API keys. */
 function withoutPasswords(text: string): string {
   return text.replace(/(\/\/[^/\s:@]*:)[^/\s@]+@/g, `$1${REDACTED}@`).replace(/cpk_[\w-]{20,}/g, REDACTED)
+}
+
+/** Throws ConfigError when the file can't be opened. Undefined: no log. */
+export async function checkAccessLog(file: string | undefined): Promise<void> {
+  if (file === undefined) return
+  const handle = await openToAppend(file).catch((cause: Error) => {
+    throw new ConfigError(`APPS_ACCESS_LOG: ${cause.message}`, { cause })
+  })
+  await handle.close()
 }

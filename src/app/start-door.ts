@@ -1,17 +1,22 @@
-/** Starts the door of a cluster with its health server and metrics. */
+/** Starts the door of a cluster with its health server and metrics. Sends samples of its requests to the server that it follows. */
 import fs from 'node:fs'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { agentFiguresText } from '../api/server/agent-figures.ts'
 import { SERVICE_PORT, serviceHost } from '../dataplane/kubernetes/objects/names.ts'
+import { DoorCounts } from '../dataplane/process/measure.ts'
+import { measureRegularly } from '../dataplane/worker/metrics-loop.ts'
+import { toWire } from '../domain/parsing/codec.ts'
+import { metricsRequest } from '../domain/protocol/requests.ts'
 import { AccessLog } from '../door/access-log.ts'
-import { type ClusterDoorOptions, startClusterDoor } from '../door/cluster-door.ts'
+import { type ClusterDoor, type ClusterDoorOptions, startClusterDoor } from '../door/cluster-door.ts'
+import { sendSamples } from '../door/follow-news.ts'
 import { STDOUT } from '../door/log-file.ts'
+import { batches } from '../listener/control-plane.ts'
 import { startHealthServer } from '../listener/health.ts'
-import { createRecurringFailure } from '../platform/async/recurring-failure.ts'
 import type { DoorSettings } from '../platform/config/door-settings.ts'
 import type { Log } from '../platform/log/log.ts'
-import { checkAccessLog } from './access-log.ts'
-import { sendDoorMetrics } from './door-metrics.ts'
+import { createRecurringFailure } from '../platform/log/recurring-failure.ts'
+import { checkAccessLog } from './logger.ts'
 
 /** interval in which problems of the access log are told */
 const REPORT_INTERVAL_MS = 2000
@@ -80,4 +85,33 @@ async function openAccessLog(file: string | undefined, log: Log): Promise<Access
   const report = () => (accessLog.problem === null ? failure.worked() : failure.failed(accessLog.problem))
   setInterval(report, REPORT_INTERVAL_MS).unref()
   return accessLog
+}
+
+/** Runs until the signal aborts. Never throws. Samples are lost while no server stores them. */
+async function sendDoorMetrics(
+  { CONTROL_PLANE_URL: url, DOOR_TOKEN: token }: DoorSettings,
+  door: Pick<ClusterDoor, 'figures'>,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  const counts = new DoorCounts()
+  counts.since({ agents: {}, droppedLogLines: 0 })
+  await measureRegularly(
+    {
+      log,
+      runtime: {
+        measure: async () =>
+          [...counts.since(door.figures())].flatMap(([deploymentId, revisions]) =>
+            [...revisions.values()].map((counted) => ({ deploymentId, ...counted })),
+          ),
+      },
+      controlPlane: {
+        async metrics({ processNumber, samples }) {
+          for (const part of batches(samples))
+            await sendSamples({ url, token }, toWire(metricsRequest, { processNumber, samples: part }), signal)
+        },
+      },
+    },
+    signal,
+  )
 }

@@ -1,7 +1,7 @@
 /** Opens the log of a program, and OpenTelemetry when a collector is set. */
 import type { DestinationStream, Logger } from 'pino'
-import { createRecurringFailure } from '../platform/async/recurring-failure.ts'
 import { type LogFormat, logDestination } from '../platform/log/destination.ts'
+import { createRecurringFailure } from '../platform/log/recurring-failure.ts'
 import { loadTracing } from '../platform/tracing/load.ts'
 import type { TelemetrySettings, Tracing } from '../platform/tracing/tracing.ts'
 import { createLogger } from './logger.ts'

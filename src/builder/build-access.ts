@@ -6,11 +6,10 @@ import type { SourceAccess } from '../dataplane/build/source-access.ts'
 import type { ImageStore } from '../dataplane/builder/image-store.ts'
 import { StepFailure } from '../dataplane/output/step-failure.ts'
 import type { LeasedClaim } from '../dataplane/runtimes/runtime.ts'
+import { knownReason } from '../domain/errors/reasons.ts'
 import { type BuilderAccess, builderAccessAnswer } from '../domain/protocol/builders.ts'
-import { knownReason } from '../domain/values/reasons.ts'
-import type { Caller } from '../listener/call.ts'
+import { type Caller, ControlPlaneUnreachable } from '../listener/call.ts'
 import { read } from '../listener/control-plane.ts'
-import { ControlPlaneUnreachable } from '../listener/errors.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
 
 /** extra time compared with other calls: a git provider can be slow */

@@ -12,7 +12,7 @@ import { sleep } from '../platform/async/retry.ts'
 import { packageIndexes, suppliedServer } from '../platform/config/build-settings.ts'
 import type { BuilderSettings } from '../platform/config/builder-settings.ts'
 import { engineEnvironment } from '../platform/config/config.ts'
-import { VERSION } from '../platform/files/version.ts'
+import { VERSION } from '../platform/files/checkout.ts'
 import { type BuildAccess, createBuildAccess } from './build-access.ts'
 import { builderControlPlane } from './control-plane.ts'
 

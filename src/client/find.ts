@@ -1,4 +1,4 @@
-/** Finds a deployment by name or id. */
+/** Finds a deployment by name or id, and the address of its agent. */
 import type { Connection } from './connection.ts'
 import { PilothouseError } from './errors.ts'
 import type { Deployment } from './openapi.ts'
@@ -32,4 +32,14 @@ async function findById({ api }: Connection, id: string, signal?: AbortSignal): 
     throw error
   })
   return data ?? null
+}
+
+/**
+ * `http://NAME.localhost:PORT` → `http://127.0.0.1:PORT/~NAME`. Any other URL of a deployment stays as it is. With `https` and a port
+ * too: no certificate fits 127.0.0.1, so the door accepts connections of its machine without TLS.
+ */
+export function agentUrl(url: string): string {
+  const [, scheme, name, port = ''] = /^(https?):\/\/([a-z0-9-]+)\.localhost(:\d+)?\/?$/.exec(url) ?? []
+  const isReverseProxy = scheme === 'https' && port === ''
+  return name === undefined || isReverseProxy ? url : `http://127.0.0.1${port}/~${name}`
 }

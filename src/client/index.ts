@@ -1,10 +1,8 @@
 /** The TypeScript client for CI, bots and scripts (docs/client.md, README.md). Its types come from the OpenAPI document. It imports no server code. */
-import { type ClientOptions, connect } from './connection.ts'
-import { type DeployOptions, deploy } from './deploy.ts'
+import { type ClientOptions, connect, type RawRequest, send } from './connection.ts'
+import { type DeployOptions, deploy, type RollbackOptions, rollback } from './deploy.ts'
 import { findDeployment } from './find.ts'
 import { followLogs, type LogOptions, type WatchOptions, watch } from './follow.ts'
-import { type RollbackOptions, rollback } from './rollback.ts'
-import { type RawRequest, send } from './send.ts'
 import { type UploadOptions, uploadSource } from './upload-source.ts'
 import { type RestartWaitOptions, type WaitOptions, waitUntilRestarted, waitUntilTerminal } from './wait.ts'
 

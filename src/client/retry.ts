@@ -1,6 +1,5 @@
 /** A `fetch` with retries, for all calls of the client (README.md). Every write has an Idempotency-Key, so a retry is safe. */
 import { PilothouseError, parseError, UnreachableError } from './errors.ts'
-import { pause } from './pause.ts'
 
 export interface RetryOptions {
   /** Retries end this many ms after the first failure. 0: no retries. */
@@ -87,4 +86,20 @@ function isRetryable(error: PilothouseError | UnreachableError): boolean {
   // a 409 with Retry-After: an earlier try with the same Idempotency-Key still runs
   if (error.status === 409) return error.retryAfterMs !== null
   return [408, 429, 502, 503, 504].includes(error.status)
+}
+
+/** Resolves after `ms`, or rejects with the reason of `signal`. Browsers lack Node's `timers/promises`. */
+export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal!.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', abort, { once: true })
+  })
 }

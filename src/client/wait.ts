@@ -2,7 +2,7 @@
 import type { Connection } from './connection.ts'
 import { WaitTimeoutError } from './errors.ts'
 import type { Deployment, Revision } from './openapi.ts'
-import { pause } from './pause.ts'
+import { pause } from './retry.ts'
 
 export interface WaitOptions {
   deploymentId: string

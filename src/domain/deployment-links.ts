@@ -1,9 +1,9 @@
 /** Signed links: they open a deployment's agent in a browser, with the rights of the caller that made them. */
 import { SignJWT } from 'jose'
 import { z } from 'zod'
-import { deploymentUrl } from './deployment-status/url.ts'
+import { deploymentUrl } from './deployment-status/status.ts'
 import { ConflictError, NotFoundError } from './errors/errors.ts'
-import { linkKey } from './keys/signing-keys.ts'
+import { linkKey } from './keys/access-copy.ts'
 import { optional } from './parsing/fields.ts'
 import { parse, type RawInput } from './parsing/parse.ts'
 import { refuseDeleted } from './repositories/locks.ts'

@@ -4,10 +4,10 @@ import type { Prisma, Workspace } from '../generated/prisma/client.ts'
 import { ConflictError, ForbiddenError } from './errors/errors.ts'
 import { hashKey, issueKey } from './keys/key.ts'
 import type { OffsetPage } from './paging/paging.ts'
+import { escapeLike } from './paging/statements.ts'
 import { printableName, queryText, uuid } from './parsing/fields.ts'
 import { parse, type RawInput } from './parsing/parse.ts'
 import { toChange } from './repositories/locks.ts'
-import { escapeLike } from './sql/statements.ts'
 import { actorOf, requireRole } from './transaction/access.ts'
 import {
   type Db,

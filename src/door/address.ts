@@ -4,7 +4,7 @@ import type { AgentFigures } from '../domain/values/door-figures.ts'
 import type { Listener, Tenant } from './listener.ts'
 import type { Listeners } from './listeners.ts'
 import { AppProxy } from './proxy.ts'
-import { Sleep } from './sleep.ts'
+import { Sleep } from './sleepers.ts'
 
 const SERVED_INTERVAL_MS = 60_000
 

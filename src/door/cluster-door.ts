@@ -4,13 +4,12 @@ import type { AccessCopy, GuardedDeployment, GuardSettings } from '../domain/val
 import { agentHostsOf } from '../domain/values/agent-host.ts'
 import { type AgentFigures, type DoorFigures, UNKNOWN_REVISION } from '../domain/values/door-figures.ts'
 import type { AccessLog } from './access-log.ts'
-import { AccessStore } from './access-store.ts'
 import { CallerTokens, keyOfToken } from './caller-tokens.ts'
-import { CertificateStore } from './certificate-store.ts'
 import { type FollowOptions, followNews } from './follow-news.ts'
 import { Guard } from './guard.ts'
 import { Listener, type Tenant } from './listener.ts'
 import { AppProxy } from './proxy.ts'
+import { AccessStore, CertificateStore } from './stores.ts'
 
 /** Where a deployment's agent is reached. */
 interface ServiceAddress {

@@ -3,8 +3,8 @@ import type http from 'node:http'
 import type { Socket } from 'node:net'
 import tls from 'node:tls'
 import type { Certificate } from '../dataplane/process/door/messages.ts'
-import type { CertificateStore } from './certificate-store.ts'
 import type { Http2 } from './http2.ts'
+import type { CertificateStore } from './stores.ts'
 
 /** for the certificate and the handshake */
 const HANDSHAKE_MS = 10_000

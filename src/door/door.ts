@@ -19,14 +19,13 @@ import type { AccessNews } from '../domain/values/access-copy.ts'
 import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { AccessLog } from './access-log.ts'
-import { AccessStore } from './access-store.ts'
 import { Address } from './address.ts'
 import { CallerTokens, keyOfFolder } from './caller-tokens.ts'
-import { CertificateStore } from './certificate-store.ts'
 import { Guard } from './guard.ts'
 import { requestHealth } from './health.ts'
 import { Listeners } from './listeners.ts'
 import { Sleepers } from './sleepers.ts'
+import { AccessStore, CertificateStore } from './stores.ts'
 
 /** A door without clients ends after this time. */
 const UNUSED_MS = 3000

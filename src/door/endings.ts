@@ -1,6 +1,6 @@
 /**
- * Completes open answers when their agent is ended on purpose. After a crash the connection is reset, so that clients
- * detect an incomplete answer.
+ * Keeps the open responses, and completes them when their agent is ended on purpose. After a crash the connection is reset, so
+ * that clients detect an incomplete answer.
  */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -90,4 +90,42 @@ function payloadOf(head: number[]): number | null {
   if (head.length < 2 + lengthBytes + mask) return null
   if (lengthBytes === 0) return short
   return head.slice(2, 2 + lengthBytes).reduce((length, byte) => length * 256 + byte, 0)
+}
+
+interface Entry {
+  response: ServerResponse | null
+  before: Entry
+  after: Entry | null
+}
+
+/**
+ * The responses that are open. Not a `Set`: when V8 replaces the table of an old one, the former table keeps its responses, with all
+ * that belongs to them, until the next full garbage collection. That took a quarter of the CPU time of a request.
+ */
+export class OpenResponses {
+  size = 0
+  readonly #head = { response: null, after: null } as unknown as Entry
+
+  /** Keeps it until it closes, then calls `onClose`. */
+  add(response: ServerResponse, onClose: () => void = () => undefined): void {
+    const entry: Entry = { response, before: this.#head, after: this.#head.after }
+    if (entry.after) entry.after.before = entry
+    this.#head.after = entry
+    this.size++
+    response.once('close', () => {
+      entry.before.after = entry.after
+      if (entry.after) entry.after.before = entry.before
+      // an old entry must not keep newer ones
+      Object.assign(entry, { response: null, before: null, after: null })
+      this.size--
+      onClose()
+    })
+  }
+
+  /** In no order. A copy: each may close while the caller goes through them. */
+  get all(): ServerResponse[] {
+    const responses: ServerResponse[] = []
+    for (let entry = this.#head.after; entry; entry = entry.after) responses.push(entry.response!)
+    return responses
+  }
 }

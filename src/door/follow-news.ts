@@ -2,11 +2,11 @@
 import type { JsonWebKey } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import type { ClusterNews } from '../dataplane/process/door/messages.ts'
-import { createRecurringFailure } from '../platform/async/recurring-failure.ts'
 import { backoff, sleep } from '../platform/async/retry.ts'
 import { withTimeout } from '../platform/async/time-limit.ts'
 import { HttpClient, readText } from '../platform/http/client.ts'
 import type { Log } from '../platform/log/log.ts'
+import { createRecurringFailure } from '../platform/log/recurring-failure.ts'
 
 /** Servers send news every 2 s. A server that is silent for longer than this, in ms, may be gone. */
 const SILENCE_MS = 4000

@@ -1,9 +1,9 @@
 /** The ports of a door, each open while a deployment uses it. */
 import type { InheritedAddress } from '../dataplane/process/door/start-door.ts'
 import { AccessLog } from './access-log.ts'
-import { CertificateStore } from './certificate-store.ts'
 import type { Guard } from './guard.ts'
 import { Listener, type Tenant } from './listener.ts'
+import { CertificateStore } from './stores.ts'
 
 export class Listeners {
   readonly guard: Guard

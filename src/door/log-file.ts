@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import { type FileHandle, lstat } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { openToAppend } from '../platform/files/append.ts'
+import { openToAppend } from '../platform/files/atomic-file.ts'
 
 /** Lines wait this long for others, so that a busy door writes once for many. */
 const WRITE_DELAY_MS = 100

@@ -12,22 +12,21 @@ import { sleep } from '../platform/async/retry.ts'
 import { resultWithin } from '../platform/async/time-limit.ts'
 import { type Exchange, entryOf } from './access-log-entry.ts'
 import { answer, refuse } from './answers.ts'
-import { RequestBounds } from './bounds.ts'
-import { endWebSocketProperly } from './endings.ts'
+import { RequestBounds, Turns } from './bounds.ts'
+import { endWebSocketProperly, OpenResponses } from './endings.ts'
 import { RequestFigures } from './figures.ts'
 import {
   expectsContinue,
+  forwardEarlyHints,
+  forwardTrailers,
   protectCookies,
   removeConnectionHeaders,
   removeSessionCookies,
   sanitizeResponse,
 } from './headers.ts'
-import { forwardEarlyHints, forwardTrailers } from './hints-and-trailers.ts'
-import { OpenResponses } from './open-responses.ts'
 import type { DoorResponse } from './response.ts'
-import type { Sleep } from './sleep.ts'
+import type { Sleep } from './sleepers.ts'
 import { addTraceIds } from './trace.ts'
-import { Turns } from './turns.ts'
 
 /** longest wait of a request while the proxy is paused */
 const MAX_PAUSE_MS = 10_000

@@ -1,10 +1,9 @@
-/** Calls the control plane, and turns failures into errors with advice. Errors contain no request or response content. */
+/** Calls the control plane, and turns failures into errors with advice. Messages have only codes and field names, no content. */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { ClaimLostError } from '../domain/errors/errors.ts'
 import { AbortScope } from '../platform/async/time-limit.ts'
 import { ConnectionError, HttpClient, readText } from '../platform/http/client.ts'
-import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
 
 /** Claims and heartbeats have separate connections, so that reports don't delay them. Downloads too: they take long. */
 const CONNECTIONS = 16
@@ -209,4 +208,21 @@ function safely(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** A retry fails until someone fixes the key, id, address or version. */
+export class ControlPlaneRefused extends Error {
+  override name = 'ControlPlaneRefused'
+  /** HTTP status; null: the response itself was unusable */
+  readonly status: number | null
+
+  constructor(message: string, status: number | null = null) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** The control plane was unreachable, timed out, or returned 5xx or 429. A retry may succeed. */
+export class ControlPlaneUnreachable extends Error {
+  override name = 'ControlPlaneUnreachable'
 }

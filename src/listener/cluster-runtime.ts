@@ -1,8 +1,8 @@
 /** Connects to the cluster of the settings and creates the Kubernetes runtime. */
 import type { Logger } from 'pino'
 import { type Cluster, connectCluster } from '../dataplane/kubernetes/cluster/cluster.ts'
+import { createKubernetesRuntime } from '../dataplane/kubernetes/deployment/runtime.ts'
 import type { Amounts, RenderOptions, ResourceDefaults } from '../dataplane/kubernetes/objects/types.ts'
-import { createKubernetesRuntime } from '../dataplane/kubernetes/runtime.ts'
 import type { Runtime, SourceBuilder } from '../dataplane/runtimes/runtime.ts'
 import { ConfigError, type ParsedSettings } from '../platform/config/config.ts'
 import type { KUBERNETES_SETTINGS } from '../platform/config/kubernetes-settings.ts'

@@ -18,8 +18,14 @@ import {
   metricsRequest,
 } from '../domain/protocol/requests.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
-import { type Address, type Caller, createCaller, type Worker } from './call.ts'
-import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
+import {
+  type Address,
+  type Caller,
+  ControlPlaneRefused,
+  ControlPlaneUnreachable,
+  createCaller,
+  type Worker,
+} from './call.ts'
 
 /** seconds; a heartbeat that is split into several requests must return soon for news in each */
 const SPLIT_HEARTBEAT_WAIT_SECONDS = 1

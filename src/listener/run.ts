@@ -3,7 +3,7 @@
  * unavailable at the start. See README.md.
  */
 import type { ListenerSettings } from '../platform/config/listener-settings.ts'
-import { VERSION } from '../platform/files/version.ts'
+import { VERSION } from '../platform/files/checkout.ts'
 import { type ClusterRuntime, createClusterRuntime } from './cluster-runtime.ts'
 import { remoteControlPlane } from './control-plane.ts'
 import { startWorkerProgram, type Telemetry, type WorkerProgram } from './worker-program.ts'

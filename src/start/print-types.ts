@@ -25,7 +25,7 @@ import { loginRoutes } from '../api/rest/login.ts'
 import { operations } from '../api/rest/operations.ts'
 import { FIELD_SOURCES } from '../domain/deployments/source-rules.ts'
 import { CATALOGUE } from '../domain/errors/errors.ts'
-import { camel } from '../domain/parsing/naming.ts'
+import { camel } from '../domain/parsing/codec.ts'
 
 const HEAD = "Written by `npm ci` and `npm run schema`. Don't edit it. */\n"
 const sorted = lexicographicSortSchema(schema)

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { planBuild, type SuppliedServers } from '../../src/dataplane/build/plan/plan-build.ts'
 import type { SourceTree } from '../../src/dataplane/build/plan/source-tree.ts'
-import { renderDockerfile } from '../../src/dataplane/builder/dockerfile/dockerfile.ts'
+import { renderDockerfile } from '../../src/dataplane/builder/dockerfile.ts'
 import { dockerfileSource } from '../../src/dataplane/builder/image-source.ts'
 
 const IMAGES = { node: 'registry.example.com/node:{version}-slim', python: 'registry.example.com/python:{version}' }

@@ -1,5 +1,5 @@
 /** A registry to push to: Debian's docker-registry for a real engine, otherwise a stand-in. */
-import { createImages } from '../../src/adapters/registry/registry.ts'
+import { createImages } from '../../src/adapters/registry.ts'
 import type { ImageStore } from '../../src/dataplane/builder/image-store.ts'
 import { dockerRegistry } from '../support/engine/docker-registry.ts'
 import { type TestRegistry, testRegistry } from '../support/engine/registry.ts'

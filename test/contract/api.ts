@@ -6,7 +6,7 @@ import { describe, expect } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { CATALOGUE, type ErrorCode } from '../../src/domain/errors/errors.ts'
-import { camel, snake } from '../../src/domain/parsing/naming.ts'
+import { camel, snake } from '../../src/domain/parsing/codec.ts'
 import type { RestApp } from '../rest/support.ts'
 import type { Answer } from '../support/app.ts'
 

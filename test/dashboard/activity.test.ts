@@ -1,7 +1,6 @@
 /** The activity page: the events that are shown as one act. */
 import { expect, test } from 'vitest'
-import type { EventData } from '../../src/dashboard/pages/activity/event.ts'
-import { groupEvents } from '../../src/dashboard/pages/activity/group-events.ts'
+import { type EventData, groupEvents } from '../../src/dashboard/pages/activity/event.ts'
 import { activitySearch, SINCE } from '../../src/dashboard/pages/activity/search.ts'
 
 const event = (type: string, more: object = {}): EventData =>

@@ -1,6 +1,6 @@
 /** The text of an empty log on the page of a revision. */
 import { expect, test } from 'vitest'
-import { emptyLogText, type LoggedRevision } from '../../src/dashboard/pages/revision/empty-log.ts'
+import { emptyLogText, type LoggedRevision } from '../../src/dashboard/pages/revision/log-hints.ts'
 
 const git = (status: LoggedRevision['status'], statusMessage: string | null = null): LoggedRevision => ({
   ...{ status, statusMessage, source: 'gitprovider' },

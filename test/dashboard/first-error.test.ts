@@ -1,7 +1,7 @@
 /** "First error" of a log: which lines count as errors. */
 import { expect, test } from 'vitest'
-import { findFirstError, looksLikeError } from '../../src/dashboard/pages/revision/first-error.ts'
 import type { Line } from '../../src/dashboard/pages/revision/log-buffer.ts'
+import { findFirstError, looksLikeError } from '../../src/dashboard/pages/revision/log-hints.ts'
 
 test.each([
   'npm error code E404',

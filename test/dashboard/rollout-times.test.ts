@@ -1,6 +1,6 @@
 /** The chart of rollouts, from the server's data of revisions. */
 import { expect, test } from 'vitest'
-import { toRollouts, typicalTimes } from '../../src/dashboard/pages/deployment/rollout-times.ts'
+import { toRollouts, typicalTimes } from '../../src/dashboard/pages/deployment/stages.ts'
 
 type Ended = Parameters<typeof toRollouts>[0][number]
 const ended = (number: number, total: number | null, more: Partial<Ended> = {}): Ended => ({

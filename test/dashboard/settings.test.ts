@@ -30,7 +30,7 @@ import {
   parseInput,
 } from '../../src/dashboard/pages/settings/inputs.ts'
 import { buildSaveRequest, saveEffects } from '../../src/dashboard/pages/settings/save-request.ts'
-import { camel } from '../../src/domain/parsing/naming.ts'
+import { camel } from '../../src/domain/parsing/codec.ts'
 import { resourceSpec } from '../../src/domain/values/resource-spec.ts'
 import { sourceConfig, sourceRevisionConfig } from '../../src/domain/values/shapes.ts'
 

@@ -1,8 +1,7 @@
 /** Wake-ups: listeners get them, batched into one statement, including the last ones before the process ends. */
 import { expect, onTestFinished, test } from 'vitest'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
-import { listen } from '../../src/platform/postgres/listen.ts'
-import { createWakeUps } from '../../src/platform/postgres/wake-ups.ts'
+import { createWakeUps, listen } from '../../src/platform/postgres/listen.ts'
 import { useDatabase } from '../support/database.ts'
 
 const database = useDatabase()

@@ -19,7 +19,7 @@ import {
   type ResourceLimits,
   resourceLimitsOf,
 } from '../../src/dataplane/process/isolation/resource-limits.ts'
-import { ProcessUsage } from '../../src/dataplane/process/metrics/process-usage.ts'
+import { ProcessUsage } from '../../src/dataplane/process/process-usage.ts'
 import { processesByUser } from '../../src/dataplane/process/processes/proc.ts'
 import { signalProcesses } from '../../src/dataplane/process/processes/process-tags.mjs'
 import { alive } from './support.ts'

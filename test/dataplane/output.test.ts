@@ -7,8 +7,8 @@ import path from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createMask, EMPTY_MASK, MASK } from '../../src/dataplane/output/mask.ts'
-import { type OutputLine, outputFilesIn, parseLine } from '../../src/dataplane/process/supervisor/output/line.ts'
-import { createOutput } from '../../src/dataplane/process/supervisor/output/output.ts'
+import { createOutput } from '../../src/dataplane/process/supervisor/output.ts'
+import { type OutputLine, outputFilesIn, parseLine } from '../../src/dataplane/process/supervisor/output-line.ts'
 
 const of = { revisionId: '0190b8f2-0000-7000-8000-000000000001', attempt: 1, mask: EMPTY_MASK }
 const settings = { fileBytes: 1_000_000, files: 4, linesPerSecond: 200 }

@@ -1,8 +1,7 @@
 // A build's commit is pinned to its revision, even if the build fails (docs/deployments.md#revisions-and-rollouts).
 import { expect, test } from 'vitest'
 import type { CompleteRequest } from '../../src/domain/protocol/protocol.ts'
-import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
-import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { interruptRevision, redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { countStatements } from '../support/database.ts'
 import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'
 import { beat, claimOne, succeed } from '../support/holder.ts'

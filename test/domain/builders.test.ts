@@ -9,14 +9,14 @@ import {
   releaseForBuilder,
   tarballForBuilder,
 } from '../../src/domain/builders/control-plane.ts'
-import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
+import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/condition.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { repositoryOf } from '../../src/domain/ports/registry.ts'
 import type { Claim } from '../../src/domain/protocol/protocol.ts'
-import { readQueuePositions } from '../../src/domain/revisions/queue-position.ts'
-import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { readQueuePositions } from '../../src/domain/revisions/read.ts'
+import { interruptRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'

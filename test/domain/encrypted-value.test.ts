@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { seal, unseal } from '../../src/domain/crypto/encrypted-value.ts'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { verifierContext } from '../../src/domain/oauth/authorizations/authorization.ts'
-import { openProviderAccess, sealClientSecret } from '../../src/domain/oauth/provider-access.ts'
+import { openProviderAccess, sealClientSecret } from '../../src/domain/oauth/tokens/provider-access.ts'
 import { openToken, sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import type { OAuthProvider } from '../../src/generated/prisma/client.ts'
 

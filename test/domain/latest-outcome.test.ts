@@ -1,11 +1,10 @@
 /** The filter by the latest revision's status agrees with the revision's row. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { countDeployments } from '../../src/domain/deployments/count.ts'
 import { getDeployment } from '../../src/domain/deployments/read.ts'
-import { countDeployments } from '../../src/domain/deployments/total.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
-import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
-import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { interruptRevision, redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { gitDeployment, useDomain, useTenant } from '../support/domain.ts'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
-import { compare, isSame, type Side } from '../../src/domain/revision-diff/compare.ts'
+import { compare, isSame, type Side } from '../../src/domain/revisions/compare.ts'
 import { durationsOf, type RevisionStep } from '../../src/domain/revisions/step-history.ts'
 import { fingerprintsOf, sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import { effectiveSpec } from '../../src/domain/values/resource-spec.ts'

@@ -10,19 +10,18 @@ import { readWritten, readWrittenRevision } from '../../src/domain/deployments/r
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { KeyedRequest } from '../../src/domain/idempotency/keyed-request.ts'
 import { decodeRows, encodeRows } from '../../src/domain/idempotency/stored-rows.ts'
+import { createProvider, deleteProvider, updateProvider } from '../../src/domain/oauth/providers/manage.ts'
+import { listConnections } from '../../src/domain/oauth/tokens/connections.ts'
 import {
   describeMissingSecret,
   getProvider,
   listProviders,
   openProviderAccess,
   providers,
-} from '../../src/domain/oauth/provider-access.ts'
-import { createProvider, deleteProvider, updateProvider } from '../../src/domain/oauth/providers/manage.ts'
-import { listConnections } from '../../src/domain/oauth/tokens/connections.ts'
+} from '../../src/domain/oauth/tokens/provider-access.ts'
 import { listTokens } from '../../src/domain/oauth/tokens/token.ts'
 import { listRevisions } from '../../src/domain/revisions/read.ts'
-import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
-import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { interruptRevision, redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'

@@ -1,9 +1,8 @@
 /** Tests totals: exact for small lists, and an estimate for large ones. */
 import { beforeAll, expect, test } from 'vitest'
-import { countByStatus } from '../../src/domain/deployments/count.ts'
-import { countDeployments } from '../../src/domain/deployments/total.ts'
+import { countByStatus, countDeployments } from '../../src/domain/deployments/count.ts'
 import { countEvents, countWorkspaceEvents } from '../../src/domain/events/list.ts'
-import { countDeploymentsOf } from '../../src/domain/listeners/used-by.ts'
+import { countDeploymentsOf } from '../../src/domain/listeners/read.ts'
 import { EXACT_UP_TO } from '../../src/domain/paging/total.ts'
 import { asAdmin } from '../support/database.ts'
 import { useDomain, useTenant } from '../support/domain.ts'

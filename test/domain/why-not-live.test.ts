@@ -1,8 +1,8 @@
 /** The sentence that says why the newest rollout is not live, and the last change of a deployment. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/condition.ts'
 import { healthOf, whyNotServing } from '../../src/domain/deployment-status/serving.ts'
-import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { createRevision, updateDeployment } from '../../src/domain/deployments/update.ts'

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Bounds } from '../../src/dataplane/process/door/messages.ts'
 import { Address } from '../../src/door/address.ts'
-import { Turns } from '../../src/door/turns.ts'
+import { Turns } from '../../src/door/bounds.ts'
 import { freePort } from '../support/free-port.ts'
 import { openListeners } from './support.ts'
 

@@ -5,7 +5,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LogFile } from '../../src/door/log-file.ts'
-import { openToAppend } from '../../src/platform/files/append.ts'
+import { openToAppend } from '../../src/platform/files/atomic-file.ts'
 import { runFile, temporaryFolder } from '../support/process.ts'
 
 let folder: { path: string; remove(): Promise<void> }

@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { agentUrl } from '../../src/client/agent-url.ts'
+import { agentUrl } from '../../src/client/find.ts'
 import type { DeploymentAccess } from '../../src/generated/prisma/enums.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'

@@ -4,8 +4,8 @@ import { getIntrospectionQuery, isInterfaceType, isObjectType, parse } from 'gra
 import { describe, expect, test } from 'vitest'
 import { costOf, SIZE_ARGUMENTS } from '../../src/api/graphql/builder/cost.ts'
 import { DocumentCache } from '../../src/api/graphql/fast-path/document-cache.ts'
-import { measureDocument } from '../../src/api/graphql/measure-document.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
+import { measureDocument } from '../../src/api/graphql/use-document-limits.ts'
 
 const times = (n: number, text: (i: number) => string) => Array.from({ length: n }, (_, i) => text(i)).join(' ')
 const excessOf = (text: string) => measureDocument(parse(text)).excess

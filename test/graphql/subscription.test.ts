@@ -1,7 +1,6 @@
 /** Subscriptions as a client sees them: server-sent events over POST and GET, resumed with a cursor. */
 import { expect, test } from 'vitest'
-import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
-import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { interruptRevision, redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { setDeploymentTags } from '../../src/domain/tags.ts'
 import { type TestApp, testApp, useApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'

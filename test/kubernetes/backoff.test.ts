@@ -1,7 +1,6 @@
 /** Slows repeated repairs down, and counts them. */
 import { expect, test } from 'vitest'
-import { REPAIR_MS } from '../../src/dataplane/kubernetes/reconcile/applier.ts'
-import { ObjectBackoff } from '../../src/dataplane/kubernetes/reconcile/backoff.ts'
+import { ObjectBackoff, REPAIR_MS } from '../../src/dataplane/kubernetes/reconcile/applier.ts'
 
 const KEY = 'Deployment/a'
 

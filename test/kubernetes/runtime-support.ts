@@ -8,9 +8,12 @@ import { pino } from 'pino'
 import { afterAll, beforeAll } from 'vitest'
 import type { ClusterTimes } from '../../src/dataplane/kubernetes/api-server/retry.ts'
 import { type Cluster, connectCluster } from '../../src/dataplane/kubernetes/cluster/cluster.ts'
+import {
+  createKubernetesRuntime,
+  type KubernetesRuntimeOptions,
+} from '../../src/dataplane/kubernetes/deployment/runtime.ts'
 import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../../src/dataplane/kubernetes/objects/names.ts'
 import type { LiveObject } from '../../src/dataplane/kubernetes/objects/types.ts'
-import { createKubernetesRuntime, type KubernetesRuntimeOptions } from '../../src/dataplane/kubernetes/runtime.ts'
 import type {
   Candidate,
   LeasedClaim,

@@ -1,7 +1,7 @@
 /** An agent with its key, connected to a real token of the test OAuth server without the flow through the API. */
 import { randomUUID } from 'node:crypto'
-import { openProviderAccess, redirectUriOf } from '../../src/domain/oauth/provider-access.ts'
 import { connectAgent } from '../../src/domain/oauth/tokens/connections.ts'
+import { openProviderAccess, redirectUriOf } from '../../src/domain/oauth/tokens/provider-access.ts'
 import { openToken, type TokenContent } from '../../src/domain/oauth/tokens/token.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'

@@ -1,7 +1,7 @@
 /** Shared by OAuth tests: a provider at the test OAuth server, and a person who completes the flow. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import { redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access.ts'
+import { redirectUriOf, sealClientSecret } from '../../src/domain/oauth/tokens/provider-access.ts'
 import type { Answer, TestApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { storedProvider } from '../support/oauth-tokens.ts'

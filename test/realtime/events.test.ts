@@ -1,7 +1,7 @@
 /** Pages of the event log in GraphQL, for a deployment or a revision. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { countEvents, type EventSubjects, listEvents } from '../../src/domain/events/list.ts'
+import { eventCursor } from '../../src/domain/events/range.ts'
 import type { Window } from '../../src/domain/paging/paging.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'

@@ -1,6 +1,6 @@
 /** The recent items of a log in memory: limited, without gaps, and with a known start. */
 import { describe, expect, test } from 'vitest'
-import { Ring } from '../../src/api/realtime/ring.ts'
+import { Ring } from '../../src/api/realtime/topic.ts'
 
 const CAPACITY = 10
 const ring = (begins = 0n) => new Ring<bigint>(CAPACITY, { positionOf: (item) => item }, begins)

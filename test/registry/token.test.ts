@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createRegistry } from '../../src/adapters/registry/registry.ts'
+import { createRegistry } from '../../src/adapters/registry.ts'
 import { ConfigError, readConfig } from '../../src/platform/config/config.ts'
 import { type RegistrySettings, registrySettings } from './support.ts'
 

@@ -1,6 +1,6 @@
 // The cache's limits in bytes: in total and per owner.
 import { expect, test } from 'vitest'
-import { CacheEntries } from '../../src/api/response-cache/cache-entries.ts'
+import { CacheEntries } from '../../src/api/responses/response-cache.ts'
 
 const MB = 1024 * 1024
 const found = (kept: CacheEntries<object>, keys: readonly string[]) => keys.filter((key) => kept.get(key)).length

@@ -4,7 +4,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { parseTags } from '../../src/api/rest/framework/entity-tags.ts'
+import { parseTags } from '../../src/api/rest/framework/conditional-requests.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'

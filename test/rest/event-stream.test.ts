@@ -1,7 +1,7 @@
 /** Streams of events over REST: server-sent events at the addresses of the pages. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { prefersStream } from '../../src/api/rest/framework/accept.ts'
+import { prefersStream } from '../../src/api/rest/framework/stream.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { testApp } from '../support/app.ts'
 import { openEvents, type SseClient } from '../support/sse.ts'

@@ -1,7 +1,7 @@
 /** Pages of events over REST, and the same through GraphQL. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { eventCursor } from '../../src/domain/events/cursor.ts'
+import { eventCursor } from '../../src/domain/events/range.ts'
 import { countStatements } from '../support/database.ts'
 import { listener, listenerKey } from '../support/factories.ts'
 import { type RestApp, useRestApp } from './support.ts'

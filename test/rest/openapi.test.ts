@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { operations } from '../../src/api/rest/operations.ts'
 import { CATALOGUE, type ErrorCode } from '../../src/domain/errors/errors.ts'
-import { VERSION } from '../../src/platform/files/version.ts'
+import { VERSION } from '../../src/platform/files/checkout.ts'
 import { useRestApp } from './support.ts'
 
 const app = useRestApp()

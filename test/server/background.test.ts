@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest'
 import { type Jobs, startJobs } from '../../src/platform/async/jobs.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'
-import { createRecurringFailure } from '../../src/platform/async/recurring-failure.ts'
 import type { Log } from '../../src/platform/log/log.ts'
+import { createRecurringFailure } from '../../src/platform/log/recurring-failure.ts'
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} }
 const never = new AbortController().signal

@@ -1,7 +1,7 @@
 /** The first experience with a new server: its front page, its log in a terminal, the demo. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
-import { VERSION } from '../../src/platform/files/version.ts'
+import { VERSION } from '../../src/platform/files/checkout.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { run } from '../support/process.ts'
 

@@ -1,6 +1,6 @@
 /** How sessions end, who may see and end them, and what they never show. */
 import { describe, expect, test } from 'vitest'
-import { createRetention } from '../../src/domain/retention/retain.ts'
+import { createRetention } from '../../src/domain/retain.ts'
 import { issueSessionCode } from '../../src/domain/sessions/open.ts'
 import { newKey, type TestApp, testApp, useApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'

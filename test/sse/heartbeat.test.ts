@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type Beating, Heartbeat } from '../../src/api/sse/heartbeat.ts'
+import { type Beating, Heartbeat } from '../../src/api/responses/heartbeat.ts'
 
 const SECOND = 1_000
 

@@ -4,9 +4,8 @@ import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { Batch, type Outlet } from '../../src/api/realtime/frames.ts'
-import { Heartbeat } from '../../src/api/sse/heartbeat.ts'
-import { openSse } from '../../src/api/sse/outlet.ts'
-import { type SseFormat, sseEvent } from '../../src/api/sse/sse-format.ts'
+import { Heartbeat } from '../../src/api/responses/heartbeat.ts'
+import { openSse, type SseFormat, sseEvent } from '../../src/api/responses/outlet.ts'
 
 const form: SseFormat = {
   name: 'test',

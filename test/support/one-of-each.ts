@@ -1,6 +1,6 @@
 /** One resource of each type in workspace A, for tests that try them all with another caller. */
 import { hashToken } from '../../src/domain/crypto/random-token.ts'
-import { camel } from '../../src/domain/parsing/naming.ts'
+import { camel } from '../../src/domain/parsing/codec.ts'
 import { signIn } from '../sessions/support.ts'
 import type { TestApp } from './app.ts'
 import { gitDeployment, listener } from './factories.ts'

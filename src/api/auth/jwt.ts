@@ -4,8 +4,7 @@
  */
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
-import { findTenancy, type Tenancy } from '../../domain/keys/identity.ts'
-import { readPerson } from '../../domain/keys/person-claims.ts'
+import { findTenancy, readPerson, type Tenancy } from '../../domain/keys/identity.ts'
 import type { Actor } from '../../domain/transaction/access.ts'
 import type { ReadCore } from '../../domain/transaction/context.ts'
 import type { Identity } from './credential-cache.ts'

@@ -67,7 +67,7 @@ function readCookies(header: string | undefined, name: string): string[] {
 
 /**
  * Throws ForbiddenError unless a page of this server sent the request. `Sec-Fetch-Site` decides if the browser sends it,
- * otherwise `Origin`. For a WebSocket only `Origin` counts (websocket/credentials.ts).
+ * otherwise `Origin`. For a WebSocket only `Origin` counts (websocket/peer.ts).
  */
 function requireOwnPage(headers: IncomingHttpHeaders, publicUrl: string): void {
   const site = headers['sec-fetch-site']

@@ -6,7 +6,7 @@
 import type { GraphQLSchema } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { ValidationError } from '../../domain/errors/errors.ts'
-import { canonical } from '../../domain/idempotency/fingerprint.ts'
+import { canonical } from '../../domain/idempotency/entries.ts'
 import { type AnswerCodec, KeyedRequest } from '../../domain/idempotency/keyed-request.ts'
 import { decodeRows, encodeRows } from '../../domain/idempotency/stored-rows.ts'
 import type { GraphQLContext } from './builder/context.ts'

@@ -5,8 +5,8 @@
  */
 import { z } from 'zod'
 import { NotFoundError } from '../../domain/errors/errors.ts'
-import { readEventCursor, readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import { eventTypes, expandTypes } from '../../domain/events/page.ts'
+import { readEventCursor, readPastCursor, refuseExpired } from '../../domain/events/range.ts'
 import {
   type EventScope,
   hasEvents,

@@ -9,7 +9,7 @@ import {
   refuseMissing,
   removedUntil,
 } from '../../domain/change-feed/log.ts'
-import { eventCursor, refuseExpired } from '../../domain/events/cursor.ts'
+import { eventCursor, refuseExpired } from '../../domain/events/range.ts'
 import {
   currentSequences,
   type EventScope,

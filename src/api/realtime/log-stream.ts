@@ -2,10 +2,13 @@
  * Follows the log of a revision or a deployment (docs/deployments.md#logs): its lines from a starting point on, each
  * once, in order. The topic is acquired before the log's end is read, so no line in between is missed.
  */
-
 import { matches } from '../../domain/logs/filter.ts'
 import { type FollowedLog, findBeginning, logKeyOf, readLogStates } from '../../domain/logs/follow.ts'
 import type { Line } from '../../domain/logs/lines.ts'
+import { newestSamples } from '../../domain/metrics/follow.ts'
+import { followMetrics } from '../../domain/metrics/read.ts'
+import type { Metrics } from '../../domain/metrics/series.ts'
+import type { RawInput } from '../../domain/parsing/parse.ts'
 import type { ReadContext } from '../../domain/transaction/context.ts'
 import type { LineScope } from './log-kinds.ts'
 import type { Relay } from './relay.ts'
@@ -42,4 +45,24 @@ function selection(log: FollowedLog): Selection<Line, Line> {
     includes: (line) => (revisionId === null || line.revisionId === revisionId) && matches(line, filter),
     value: (line) => line,
   }
+}
+
+/** Role: viewer. Throws ValidationError, NotFoundError, and RATE_LIMITED when the workspace has too many streams. */
+export async function streamMetrics(ctx: ReadContext, raw: RawInput, relay: Relay): Promise<Stream<Metrics>> {
+  const { deploymentId, names } = await followMetrics(ctx, raw)
+  return relay.metrics.stream(ctx, deploymentId, async () => {
+    const end = (await newestSamples(ctx.db, [deploymentId])).get(deploymentId) ?? 0n
+    return {
+      selection: {
+        key: JSON.stringify(names),
+        scope: undefined,
+        includes: () => true,
+        value: ({ series, ...samples }) => ({ ...samples, series: series.filter(({ name }) => names.includes(name)) }),
+      },
+      position: end,
+      snapshot: null,
+      knownEnd: end,
+      completesAtKnownEnd: false,
+    }
+  })
 }

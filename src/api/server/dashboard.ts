@@ -9,8 +9,7 @@ import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { DomainError } from '../../domain/errors/errors.ts'
-import { CHECKOUT } from '../../platform/files/checkout.ts'
-import { VERSION } from '../../platform/files/version.ts'
+import { CHECKOUT, VERSION } from '../../platform/files/checkout.ts'
 
 /** Placeholder in the built page for the nonce of the answer (start/dashboard.ts). */
 const NONCE = '__NONCE__'

@@ -1,7 +1,7 @@
 /** `/metrics` for Prometheus: of tenants only ids and figures. deploy/chart/monitoring has alert rules and a dashboard for it. */
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
-import type { Observer } from '../../domain/outbox/observer.ts'
+import type { Observer } from '../../domain/outbox/event-lines.ts'
 import { agentFiguresText, type ReadAgentFigures, type ShownDeployments } from './agent-figures.ts'
 import { cached, type GaugeSources, registerGauges } from './gauges.ts'
 

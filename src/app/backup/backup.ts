@@ -14,8 +14,7 @@ import { saveDumps } from '../../platform/postgres/dumps.ts'
 import { copyCluster } from '../../platform/postgres/embedded/base-backup.ts'
 import { startEmbedded } from '../../platform/postgres/embedded/embedded.ts'
 import type { ProgramEnvironment } from '../../platform/postgres/pg-programs.ts'
-import { BackupError, MACHINE, type Manifest, saveFiles } from './contents.ts'
-import { requireUsed } from './data-dir.ts'
+import { BackupError, MACHINE, type Manifest, requireUsed, saveFiles } from './contents.ts'
 
 export interface BackupOptions {
   config: Config

@@ -1,15 +1,17 @@
 /**
- * Copies the files of a backup in both directions. The folder is readable by the server's account only: backup.json
- * (manifest), postgres/ (embedded cluster) or databases/ (`server.dump` and `app_….dump` for each agent's database), and
- * data/ (DATA_DIR).
+ * Copies the files of a backup in both directions: backup.json (manifest), postgres/ (embedded cluster) or databases/
+ * (`server.dump` and `app_….dump` for each agent's database), and data/ (DATA_DIR, checked before use). The folder is readable by
+ * the server's account only.
  */
 import fs from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
 import { createLayout, type Layout } from '../../dataplane/process/isolation/layout.ts'
-import type { Config } from '../../platform/config/config.ts'
+import { type Config, ConfigError } from '../../platform/config/config.ts'
 import { copyTree } from '../../platform/files/copy-tree.ts'
+import { hasCluster } from '../../platform/postgres/embedded/base-backup.ts'
+import { dataDirsInUse } from '../../platform/postgres/embedded/postmaster.ts'
 
 /** The operation failed. `message`: why and what to do, for people. */
 export class BackupError extends Error {}
@@ -95,4 +97,32 @@ const ANYBODY = { uid: 65_534, gid: 65_534 }
 /** Layout of the agents' folders, which are outside DATA_DIR when the agents' accounts can't reach it. */
 export function layoutOf(config: Config): Layout {
   return createLayout(path.resolve(config.DATA_DIR), process.getuid?.() === 0 ? ANYBODY : null)
+}
+
+/** Marker file of a running or interrupted restore. */
+export const UNFINISHED = 'restore-unfinished'
+
+/** Throws ConfigError. */
+export function refuseUnfinished({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): void {
+  if (fs.existsSync(path.join(DATA_DIR, UNFINISHED)))
+    throw new ConfigError(`A restore into ${DATA_DIR} was not finished: run \`restore\` again.`)
+}
+
+/**
+ * Throws ConfigError with the DATA_DIRs of running servers: a command with the wrong DATA_DIR would start a second, empty
+ * Postgres.
+ */
+export async function requireUsed({
+  DATABASE_URL,
+  DATA_DIR,
+}: Pick<Config, 'DATABASE_URL' | 'DATA_DIR'>): Promise<void> {
+  if (DATABASE_URL || hasCluster(DATA_DIR)) return
+  const inUse = await dataDirsInUse()
+  const known =
+    inUse.length === 0
+      ? 'set DATA_DIR or DATABASE_URL as the server has it'
+      : inUse.length === 1
+        ? `the running one uses DATA_DIR=${inUse[0]}`
+        : `the running ones use ${inUse.map((folder) => `DATA_DIR=${folder}`).join(', ')}`
+  throw new ConfigError(`No server has run with DATA_DIR=${path.resolve(DATA_DIR)}; ${known}.`)
 }

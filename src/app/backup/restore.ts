@@ -12,8 +12,7 @@ import { namesOfDumps, restoreDumps, restoreObstacle } from '../../platform/post
 import { hasCluster, placeCopy, removeCluster } from '../../platform/postgres/embedded/base-backup.ts'
 import { startEmbedded } from '../../platform/postgres/embedded/embedded.ts'
 import type { ProgramEnvironment } from '../../platform/postgres/pg-programs.ts'
-import { BackupError, bringFilesBack, layoutOf, MACHINE, type Manifest, readManifest } from './contents.ts'
-import { UNFINISHED } from './data-dir.ts'
+import { BackupError, bringFilesBack, layoutOf, MACHINE, type Manifest, readManifest, UNFINISHED } from './contents.ts'
 
 export interface RestoreOptions {
   config: Config

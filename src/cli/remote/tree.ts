@@ -13,7 +13,6 @@ const init = () => import('./commands/init.ts')
 const keys = () => import('./commands/keys.ts')
 const listeners = () => import('./commands/listeners.ts')
 const login = () => import('./commands/login.ts')
-const logout = () => import('./commands/logout.ts')
 const logs = () => import('./commands/logs.ts')
 const me = () => import('./commands/me.ts')
 const rollouts = () => import('./commands/rollouts.ts')
@@ -22,7 +21,7 @@ const secrets = () => import('./commands/secrets.ts')
 const webhooks = () => import('./commands/webhooks.ts')
 
 /** For the TAB key. */
-export const suggestions = async () => (await import('./frame/suggestions.ts')).SUGGESTIONS
+export const suggestions = async () => (await import('./suggestions.ts')).SUGGESTIONS
 
 /** Commands of the npm package `pilothouse` alone (../tree.ts). */
 export const OTHER_COMMANDS = ['serve', 'server', 'demo', 'listener', 'door', 'builder']
@@ -96,7 +95,7 @@ export const REMOTE_COMMANDS: Tree = {
   }),
   ...under('Command line:', {
     login: leaf('get a key for this machine in the browser', login, 'login'),
-    logout: leaf('revoke the key of this machine and forget it', logout, 'logout'),
+    logout: leaf('revoke the key of this machine and forget it', login, 'logout'),
     whoami: leaf('show the server, the key and its rights', me, 'whoami'),
     context: {
       summary: 'choose the server, key and workspace that commands use',

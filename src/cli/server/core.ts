@@ -1,6 +1,6 @@
 /** Helpers for commands that use the database: opening it, and choosing an organization or workspace. */
 import { pino } from 'pino'
-import { requireUsed } from '../../app/backup/data-dir.ts'
+import { requireUsed } from '../../app/backup/contents.ts'
 import { createCore, type Opened } from '../../app/core.ts'
 import { createLogger } from '../../app/logger.ts'
 import type { Core, ReadCore } from '../../domain/transaction/context.ts'

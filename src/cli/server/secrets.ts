@@ -1,5 +1,5 @@
 /** `server secrets rotate`: encrypts all secrets with the first key, so that older keys can be removed. */
-import { requireUsed } from '../../app/backup/data-dir.ts'
+import { requireUsed } from '../../app/backup/contents.ts'
 import { addKey } from '../../app/keyring-file.ts'
 import { rotateSecrets } from '../../domain/secrets/rotate.ts'
 import { readConfig } from '../../platform/config/config.ts'

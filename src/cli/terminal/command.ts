@@ -1,7 +1,6 @@
 /** The interface of a command: its definition, call, result, errors and exit codes (../README.md). */
 import { Command, type CommandUnknownOpts, type OptionValues } from '@commander-js/extra-typings'
 import type { Io } from './io.ts'
-import { Spinner } from './spinner.ts'
 
 /** Outcome → exit code of the process (docs/client.md). */
 export const EXIT_CODES = {
@@ -133,4 +132,53 @@ export function formatTable(rows: string[][]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '))
   return lines.map((line) => line.trimEnd()).join('\n')
+}
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+const FRAME_INTERVAL_MS = 80
+const CLEAR_LINE = '\r\u001b[K'
+
+/** One line on a terminal's stderr that shows what the command waits for. Elsewhere it shows nothing. */
+class Spinner {
+  readonly #io: Io
+  readonly #active: boolean
+  #text = ''
+  #since = 0
+  #frame = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(io: Io, silent: boolean) {
+    this.#io = io
+    this.#active = io.animated === true && !silent
+  }
+
+  /** null: removes the line. */
+  show(text: string | null): void {
+    if (!this.#active) return
+    if (text !== null) {
+      if (text !== this.#text) this.#since = performance.now()
+      this.#text = text
+      this.#timer ??= setInterval(() => this.#draw(), FRAME_INTERVAL_MS).unref()
+      this.#draw()
+    } else if (this.#timer) {
+      clearInterval(this.#timer)
+      this.#timer = undefined
+      this.#text = ''
+      this.#io.err(CLEAR_LINE)
+    }
+  }
+
+  /** Prints above the line. */
+  above(print: () => void): void {
+    if (this.#timer) this.#io.err(CLEAR_LINE)
+    print()
+    if (this.#timer) this.#draw()
+  }
+
+  #draw(): void {
+    const seconds = Math.floor((performance.now() - this.#since) / 1000)
+    this.#io.err(
+      `${CLEAR_LINE}${FRAMES[this.#frame++ % FRAMES.length]} ${this.#text}${seconds > 0 ? ` ${seconds} s` : ''}`,
+    )
+  }
 }

@@ -1,4 +1,6 @@
-/** Input and output of a command: the process's or a test's. */
+/** Input and output of a command: the process's or a test's. Opens URLs in the person's browser. */
+
+import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline/promises'
 
 export interface Io {
@@ -52,4 +54,17 @@ async function ask(question: string): Promise<string> {
 function leaveOnSignals(): void {
   process.once('SIGINT', () => process.exit(130))
   process.once('SIGTERM', () => process.exit(143))
+}
+
+/** `BROWSER` names the program, otherwise the desktop decides. A failure is ignored, because the caller also prints the URL. */
+export function openBrowser(url: string, env: Record<string, string | undefined>): void {
+  const [program, ...words] = env.BROWSER ? [env.BROWSER] : (DESKTOP[process.platform] ?? ['xdg-open'])
+  const browser = spawn(program!, [...words, url], { detached: true, stdio: 'ignore' })
+  browser.on('error', () => undefined)
+  browser.unref()
+}
+
+const DESKTOP: Partial<Record<NodeJS.Platform, string[]>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }

@@ -7,7 +7,7 @@ import { useEffect } from 'react'
 import { createRoot } from 'react-dom/client'
 import { watchSession } from '../api/session.ts'
 import { router } from './router.tsx'
-import { cssVariables, theme } from './theme.ts'
+import { cssVariables, theme } from './styles.ts'
 
 /** The nonce of the content security policy for inline styles. The server writes a new one into each index.html. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? ''

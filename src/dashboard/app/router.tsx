@@ -1,10 +1,140 @@
-/** The router, and its pages for errors and unknown addresses. */
+/**
+ * All pages and their addresses, and the router with its pages for errors and unknown addresses. A page's code is loaded when it
+ * is first opened. The page's own `search.ts` reads the query string.
+ */
 import { Button, Center, Container, Loader } from '@mantine/core'
-import { createRouter, type ErrorComponentProps } from '@tanstack/react-router'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  type ErrorComponentProps,
+  Navigate,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
 import { createProblem } from '../api/problem.ts'
+import { isSignedIn, useSession } from '../api/session.ts'
+import { isRange, type RangeName } from '../components/metrics/ranges.ts'
 import { NotFound, PageError } from '../components/page.tsx'
-import { PageLoadError, PageUnavailable } from './lazy-page.tsx'
-import { routeTree } from './routes.tsx'
+import { lastWorkspace, NoWorkspace } from '../components/workspace.tsx'
+import { activitySearch } from '../pages/activity/search.ts'
+import DeploymentsPage from '../pages/deployments/deployments-page.tsx'
+import { deploymentsSearch } from '../pages/deployments/search.ts'
+import { oauthSearch } from '../pages/oauth/search.ts'
+import { compareSearch, revisionSearch } from '../pages/revision/search.ts'
+import { lazyPage, PageLoadError, PageUnavailable } from './lazy-page.tsx'
+import { WorkspaceLayout } from './workspace-layout.tsx'
+
+interface DeploymentSearch {
+  range?: RangeName
+}
+
+/** Ignores an invalid range. */
+const deploymentSearch = ({ range }: Record<string, unknown>): DeploymentSearch => (isRange(range) ? { range } : {})
+
+const root = createRootRoute({
+  component: () => (
+    <>
+      <a className="skip-link" href="#page">
+        Skip to content
+      </a>
+      <Outlet />
+    </>
+  ),
+})
+
+/** Redirects to the sign-in page, which leads back. */
+function mustBeSignedIn({ location }: { location: { href: string } }): void {
+  if (!isSignedIn())
+    throw redirect({ to: '/sign-in', search: { to: location.href === '/' ? undefined : location.href } })
+}
+
+const home = createRoute({ getParentRoute: () => root, path: '/', beforeLoad: mustBeSignedIn, component: Home })
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  // only a path of this app; an explicit undefined, or the router keeps the original value
+  validateSearch: ({ to }: Record<string, unknown>): { to?: string | undefined } => ({
+    to: typeof to === 'string' && /^\/(w\/|connect(#|$)|$)/.test(to) ? to : undefined,
+  }),
+  component: lazyPage(() => import('../pages/sign-in/sign-in-page.tsx')),
+})
+
+/** The command line opens it, with the code of its login in the fragment. */
+const connect = createRoute({
+  getParentRoute: () => root,
+  path: '/connect',
+  beforeLoad: mustBeSignedIn,
+  component: lazyPage(() => import('../pages/sign-in/connect-page.tsx')),
+})
+
+const workspace = createRoute({
+  getParentRoute: () => root,
+  path: '/w/$ws',
+  beforeLoad: mustBeSignedIn,
+  component: WorkspaceLayout,
+})
+
+const workspaceHome = createRoute({
+  getParentRoute: () => workspace,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/w/$ws/deployments', params })
+  },
+})
+
+const deployments = createRoute({
+  getParentRoute: () => workspace,
+  path: '/deployments',
+  validateSearch: deploymentsSearch,
+  // part of the first load: most sessions start here
+  component: DeploymentsPage,
+})
+
+/** A page that is loaded when it is opened. `search` reads its query string. */
+const page = <Path extends string, Search extends object = object>(
+  path: Path,
+  load: Parameters<typeof lazyPage>[0],
+  search?: (raw: Record<string, unknown>) => Search,
+) =>
+  createRoute({
+    getParentRoute: () => workspace,
+    path,
+    validateSearch: search as (raw: Record<string, unknown>) => Search,
+    component: lazyPage(load),
+  })
+
+const pages = [
+  workspaceHome,
+  deployments,
+  page('/deployments/new', () => import('../pages/new-deployment/new-deployment-page.tsx')),
+  page('/deployments/$id', () => import('../pages/deployment/deployment-page.tsx'), deploymentSearch),
+  page('/deployments/$id/settings', () => import('../pages/settings/settings-page.tsx')),
+  page('/deployments/$id/compare', () => import('../pages/revision/compare-page.tsx'), compareSearch),
+  page('/deployments/$id/revisions/$revisionId', () => import('../pages/revision/revision-page.tsx'), revisionSearch),
+  page('/activity', () => import('../pages/activity/activity-page.tsx'), activitySearch),
+  page('/alerts', () => import('../pages/alerts/alerts-page.tsx')),
+  page('/listeners', () => import('../pages/listeners/listeners-page.tsx')),
+  page('/integrations', () => import('../pages/integrations/integrations-page.tsx')),
+  page('/oauth', () => import('../pages/oauth/oauth-page.tsx'), oauthSearch),
+  page('/keys', () => import('../pages/keys/keys-page.tsx')),
+] as const
+
+/**
+ * All pages and their addresses. A page's code is loaded when it is first opened.
+ * The page's own `search.ts` reads the query string.
+ */
+const routeTree = root.addChildren([home, signIn, connect, workspace.addChildren(pages)])
+
+/** `/`: redirects to the last open workspace, or to the session's first one. */
+function Home() {
+  const { session } = useSession()
+  if (!session) return <Navigate to="/sign-in" replace />
+  const ws = lastWorkspace(session)
+  if (ws) return <Navigate to="/w/$ws/deployments" params={{ ws }} replace />
+  return <NoWorkspace />
+}
 
 export const router = createRouter({
   routeTree,

@@ -1,12 +1,15 @@
-/** The frame of every workspace page: the API client, the navigation and live updates. */
-import { Alert, AppShell, Burger, Container, Group } from '@mantine/core'
+/** The frame of every workspace page: the API client, the navigation, live updates, and the prompt for an owner. */
+import { Alert, AppShell, Burger, Button, Container, Group, Paper, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Outlet, useLocation, useParams } from '@tanstack/react-router'
-import { useEffect, useMemo } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { type CombinedError, Provider, useQuery, useSubscription } from 'urql'
 import { ApiContext, createApi } from '../api/client.ts'
-import { problemOf } from '../api/problem.ts'
+import { fieldError, formError, type Problem, problemOf } from '../api/problem.ts'
 import { useSession } from '../api/session.ts'
+import { useCommand } from '../api/use-write.ts'
+import { Form } from '../components/dialog-form.tsx'
+import { INPUT_FIELDS } from '../components/input-fields.ts'
 import { LinkTo } from '../components/links.tsx'
 import { deploymentsChangedSubscription, notifyWatchers } from '../components/live-deployments.ts'
 import { MeContext, meQuery } from '../components/me.ts'
@@ -14,7 +17,6 @@ import { NotFound, PageError } from '../components/page.tsx'
 import { useRefresh } from '../components/refresh.ts'
 import { rememberWorkspace } from '../components/workspace.tsx'
 import { Brand, Navigation } from './navigation.tsx'
-import { OwnerPrompt } from './owner-prompt.tsx'
 import { Palette } from './palette.tsx'
 
 /** how often the server's overload state is read */
@@ -107,4 +109,49 @@ function LiveUpdates() {
     if (change) notifyWatchers(change)
   }, [change])
   return null
+}
+
+/** localStorage key prefix; the id of the key follows. */
+const STORAGE_PREFIX = 'pilothouse.owner-asked.'
+
+/** Asks for the user's name once, when the API key has no owner. Changes show the owner as their author. */
+function OwnerPrompt({ apiKeyId }: { apiKeyId: string }) {
+  const [asked, setAsked] = useState(() => localStorage.getItem(STORAGE_PREFIX + apiKeyId) !== null)
+  const [name, setName] = useState('')
+  const [wrong, setWrong] = useState<Problem | null>(null)
+  const [update, busy] = useCommand('updateApiKey')
+  if (asked) return null
+  const close = () => {
+    localStorage.setItem(STORAGE_PREFIX + apiKeyId, '')
+    setAsked(true)
+  }
+  const save = async () => {
+    const outcome = await update({ apiKeyId, owner: name.trim() })
+    if (!outcome.ok) return setWrong(outcome.problem)
+    close()
+  }
+  return (
+    <Paper withBorder p="md" mb="lg" component="section" aria-label="Your name">
+      <Form busy={busy} wrong={wrong} onSubmit={save}>
+        <Group align="flex-end">
+          <TextInput
+            label="Your name"
+            description="Shown on changes that you make with this API key."
+            value={name}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+            error={fieldError(wrong, 'owner') ?? formError(wrong, ['owner'])}
+            maxLength={INPUT_FIELDS.UpdateApiKeyInput!.owner!.maxLength}
+            autoComplete="name"
+            flex={1}
+          />
+          <Button type="submit" loading={busy} disabled={name.trim() === ''}>
+            Save
+          </Button>
+          <Button variant="subtle" onClick={close}>
+            Not now
+          </Button>
+        </Group>
+      </Form>
+    </Paper>
+  )
 }

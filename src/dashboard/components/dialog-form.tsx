@@ -1,11 +1,10 @@
-/** The content of a dialog that does one thing: a question or fields, the error, and the buttons. */
+/** Forms, and the content of a dialog that does one thing: a question or fields, the error, and the buttons. */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import { type UseFormInput, type UseFormReturnType, useForm } from '@mantine/form'
-import { type ReactNode, useState } from 'react'
+import { type ComponentPropsWithoutRef, type ReactNode, useEffect, useRef, useState } from 'react'
 import { asFieldError, fieldError, formError, type Problem } from '../api/problem.ts'
 import { type Command, type InputOf, useCommand } from '../api/use-write.ts'
 import type { ActionDialog } from './action-menu.tsx'
-import { Form } from './form.tsx'
 import { INPUT_FIELDS } from './input-fields.ts'
 
 export type Fields<Values extends object = Record<string, unknown>> = UseFormReturnType<Values>
@@ -124,5 +123,34 @@ function Confirmation<Name extends Command>({
         {text}
       </Text>
     </DialogForm>
+  )
+}
+
+interface FormProps extends Omit<ComponentPropsWithoutRef<'form'>, 'onSubmit'> {
+  busy: boolean
+  /** the error of the last submit; a new object each time */
+  wrong?: unknown
+  onSubmit(): Promise<unknown> | undefined
+}
+
+/** A form: Enter submits, one submit at a time. After an error the first invalid field gets the focus, so screen readers read it. */
+export function Form({ busy, wrong, onSubmit, children, ...rest }: FormProps) {
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (wrong) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [wrong])
+  return (
+    <form
+      {...rest}
+      ref={form}
+      onSubmit={(event) => {
+        event.preventDefault()
+        // React bubbles the event from a dialog to the form that contains it
+        event.stopPropagation()
+        if (!busy) void onSubmit()
+      }}
+    >
+      {children}
+    </form>
   )
 }

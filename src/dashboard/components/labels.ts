@@ -39,7 +39,7 @@ export const REVISION_STATES: Record<RevisionStatus, State> = {
 
 const WAITING: State = { label: 'Waiting', tone: 'waiting' }
 
-/** Reasons with which an open revision waits, in any status (list: domain/values/reasons.ts). */
+/** Reasons with which an open revision waits, in any status (list: domain/errors/reasons.ts). */
 const WAITING_STATES: Partial<Record<ReasonCode, State>> = {
   WAITING_FOR_WORKER: WAITING,
   WAITING_FOR_LISTENER: WAITING,

@@ -1,10 +1,16 @@
-/** The frame of every page (heading, document title, actions), and its states: loading, error, empty, not found. */
-import { Alert, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
+/**
+ * The frame of every page (heading, breadcrumbs, document title, actions), its facts, and its states: loading, error, empty,
+ * not found.
+ */
+import { Alert, Button, Breadcrumbs as Crumbs, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { IconAlertTriangle, IconCompass, IconPlugConnectedX } from '@tabler/icons-react'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { useParams } from '@tanstack/react-router'
+import { Fragment, type ReactNode, useEffect, useRef } from 'react'
 import type { CombinedError } from 'urql'
 import { isNotFound, isTransient, type Problem, problemOf } from '../api/problem.ts'
 import { useConnection } from '../api/socket.ts'
+import classes from './components.module.css'
+import { LinkTo } from './links.tsx'
 
 interface PageProps {
   title: string
@@ -141,4 +147,70 @@ export function QueryView<Data>({ query: [{ data, error }, again], waiting, chil
   if (data) return children(data)
   if (error) return <PageError error={error} retry={() => again({ requestPolicy: 'network-only' })} />
   return waiting ?? <Loading />
+}
+
+interface BreadcrumbsProps {
+  /** the deployment that the page belongs to */
+  deployment?: { id: string; name: string }
+  /** the page itself, if its heading has another name */
+  here?: string
+}
+
+/** Breadcrumbs above the heading of a page about deployments. */
+export function Breadcrumbs({ deployment, here }: BreadcrumbsProps) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  return (
+    <nav aria-label="Breadcrumbs">
+      <Crumbs separatorMargin={6} classNames={{ breadcrumb: classes.crumb, separator: classes.crumb }}>
+        <LinkTo to="/w/$ws/deployments" params={{ ws }}>
+          Deployments
+        </LinkTo>
+        {deployment && (
+          <LinkTo to="/w/$ws/deployments/$id" params={{ ws, id: deployment.id }}>
+            {deployment.name}
+          </LinkTo>
+        )}
+        {here}
+      </Crumbs>
+    </nav>
+  )
+}
+
+/** Terms and their values, in two columns. A fact without a value is left out. */
+export const Facts = ({ facts }: { facts: Record<string, ReactNode> }) => (
+  <dl className={classes.facts}>
+    {Object.entries(facts).map(
+      ([term, value]) =>
+        value && (
+          <Fragment key={term}>
+            <dt>{term}</dt>
+            <dd>{value}</dd>
+          </Fragment>
+        ),
+    )}
+  </dl>
+)
+
+interface PagingProps {
+  /** the cursor before the page; null: the first page */
+  after: string | null
+  pageInfo: { hasNextPage: boolean; endCursor: string | null }
+  onAfter(after: string | null): void
+  /** the buttons' labels */
+  labels?: readonly [first: string, next: string]
+}
+
+/** Shows nothing when the list fits on one page. */
+export function Paging({ after, pageInfo, onAfter, labels: [first, next] = ['Newest', 'Older'] }: PagingProps) {
+  if (!pageInfo.hasNextPage && after === null) return null
+  return (
+    <Button.Group>
+      <Button variant="default" disabled={after === null} onClick={() => onAfter(null)}>
+        {first}
+      </Button>
+      <Button variant="default" disabled={!pageInfo.hasNextPage} onClick={() => onAfter(pageInfo.endCursor)}>
+        {next}
+      </Button>
+    </Button.Group>
+  )
 }

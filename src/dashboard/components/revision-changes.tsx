@@ -3,8 +3,8 @@ import { Badge, Group, Stack, Table, Text } from '@mantine/core'
 import { diffWordsWithSpace } from 'diff'
 import type { ReactNode } from 'react'
 import { type FragmentOf, graphql, type ResultOf, readFragment } from '../api/graphql.ts'
+import classes from './components.module.css'
 import { fieldLabel } from './labels.ts'
-import classes from './revision-changes.module.css'
 
 export const changesFragment = graphql(`
   fragment RevisionChanges on RevisionComparison {

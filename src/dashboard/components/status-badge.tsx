@@ -2,8 +2,9 @@
  * A state as a label and a colour; a pulse marks running work. The label alone says everything.
  * Plain elements, not Mantine's: a list scrolls through hundreds of badges.
  */
+
+import classes from './components.module.css'
 import { stateOf, type Tone } from './labels.ts'
-import classes from './status-badge.module.css'
 
 interface StateBadgeProps {
   label: string

@@ -5,13 +5,11 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { OutputTail } from '../output/lines.ts'
-import { NO_SPACE_MESSAGE, NO_SPACE_OUTPUT } from '../output/no-space.ts'
-import { StepFailure } from '../output/step-failure.ts'
-import { loadSource, type SourceRequest } from './load-source.ts'
+import { NO_SPACE_MESSAGE, NO_SPACE_OUTPUT, StepFailure } from '../output/step-failure.ts'
+import { loadSource, planSource, type SourceRequest, warnOfUnusedHealthPath } from './load-source.ts'
 import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan } from './plan/build-plan.ts'
 import { describeStep, hidePasswords } from './plan/describe-plan.ts'
 import type { SuppliedServers } from './plan/plan-build.ts'
-import { planSource, warnOfUnusedHealthPath } from './plan-source.ts'
 
 export interface BuildRequest extends SourceRequest {
   hasProgram: (program: string) => boolean

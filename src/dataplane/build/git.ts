@@ -1,9 +1,10 @@
-/** Runs git with our configuration only: no hooks, no prompts, only the protocol that the remote needs. */
+/**
+ * Runs git with our configuration only: no hooks, no prompts, only the protocol that the remote needs. Credentials for one host
+ * are in a file that only git's account can read: in no argument, URL, environment or log.
+ */
 import fs from 'node:fs'
 import { OutputTail } from '../output/lines.ts'
-import { NO_SPACE_OUTPUT, noSpaceFailure } from '../output/no-space.ts'
-import { StepFailure } from '../output/step-failure.ts'
-import { storeCredentials } from './git-credentials.ts'
+import { NO_SPACE_OUTPUT, noSpaceFailure, StepFailure } from '../output/step-failure.ts'
 import { type GitRoute, httpConfig, sshOptions } from './git-route.ts'
 import type { Remote } from './repository.ts'
 import type { GitAccount, RunCommand } from './run-command.ts'
@@ -150,3 +151,29 @@ const WITH_CREDENTIALS: FailureReason[] = [
 function explainFailure(output: string, reasons: FailureReason[]): string {
   return reasons.find(([pattern]) => pattern.test(output))?.[1] ?? 'The repository could not be fetched.'
 }
+
+/**
+ * Writes `file` for git's `credential-store` and returns the configuration lines that name it. They apply to the remote's origin
+ * only: a redirect to another host gets no credentials. Throws StepFailure for a remote without an origin.
+ */
+function storeCredentials(file: string, { url, protocol }: Remote, credentials: Credentials): string[] {
+  if (protocol !== 'https' && protocol !== 'http')
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      'A git integration reads repositories over https:// only: use that repo_url.',
+    )
+  const { origin, host } = new URL(url)
+  const [user, password] = [credentials.username, credentials.password].map(encodeURIComponent)
+  fs.writeFileSync(file, `${protocol}://${user}:${password}@${host}\n`, { mode: 0o600, flag: 'wx' })
+  return [
+    // the empty value clears helpers that were configured before
+    '[credential]',
+    '\thelper =',
+    `[credential "${origin}"]`,
+    `\thelper = ${quoted(`store --file=${shellQuoted(file)}`)}`,
+  ]
+}
+
+const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
+
+const shellQuoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`

@@ -6,10 +6,8 @@ import type fs from 'node:fs'
 import { addAbortSignal, pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Parser, type ReadEntry } from 'tar'
-import { isNoSpaceError, noSpaceFailure } from '../output/no-space.ts'
-import { StepFailure } from '../output/step-failure.ts'
-import { MAX_UNPACKED_BYTES, refuse } from './tarball-entry.ts'
-import { TarballTree } from './tarball-tree.ts'
+import { isNoSpaceError, noSpaceFailure, StepFailure } from '../output/step-failure.ts'
+import { MAX_UNPACKED_BYTES, refuse, TarballTree } from './tarball-tree.ts'
 
 const BLOCK_BYTES = 512
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])

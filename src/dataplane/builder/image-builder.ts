@@ -17,9 +17,8 @@ import { imageArtifact, localImageId, parseArtifact } from '../runtimes/artifact
 import type { RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
 import { abandonedFolders, makeBuildFolder, recordedImageName, recordImageName } from './build-folder.ts'
 import { buildProblem, buildWithEngine, localImageName } from './engine-build.ts'
-import { diskShortage, withFreeDisk } from './free-disk.ts'
+import { diskShortage, endProcesses, removeLeftovers, withFreeDisk } from './free-disk.ts'
 import type { ImageStore } from './image-store.ts'
-import { endProcesses, removeLeftovers } from './leftovers.ts'
 import { removeImages } from './local-images.ts'
 
 export interface ImageBuilderOptions {

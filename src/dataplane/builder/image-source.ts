@@ -8,8 +8,13 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { RevisionWork } from '../../domain/protocol/protocol.ts'
 import type { BuildPlan, DockerfilePlan } from '../build/plan/build-plan.ts'
-import { ENVIRONMENT_SECRET, RESERVED_PREFIX, SETTINGS_SECRET } from './dockerfile/command.ts'
-import { type BaseImages, renderDockerfile } from './dockerfile/dockerfile.ts'
+import {
+  type BaseImages,
+  ENVIRONMENT_SECRET,
+  RESERVED_PREFIX,
+  renderDockerfile,
+  SETTINGS_SECRET,
+} from './dockerfile.ts'
 import type { ImageSource } from './image-builder.ts'
 
 export async function imageSource(

@@ -4,7 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import { MASK, type Mask, type Masked } from './mask.ts'
-import type { Span } from './mask-scan.ts'
+import type { Span } from './mask-forms.ts'
 import { encodeStyles, moveToMaskedText } from './styles.ts'
 import { lastOverprint, renderLine } from './terminal-text.ts'
 

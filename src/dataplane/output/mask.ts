@@ -2,9 +2,21 @@
  * Hides secret values in output of builds and agents before it is cut, stored or shown. Code that may only hold masked text
  * requires the type `Masked`, so the compiler prevents earlier cuts.
  */
+
+import type { LogType } from '../../domain/protocol/protocol.ts'
 import { HEALTH_PATH_SECRET } from '../../domain/values/health-path.ts'
-import { type Form, formsOf, MIN_HIDDEN_CHARACTERS } from './mask-forms.ts'
-import { commonLength, type PartialMatch, Scanner, type Span, spanOf } from './mask-scan.ts'
+import type { RevisionLog } from '../runtimes/runtime.ts'
+import {
+  commonLength,
+  type Form,
+  formsOf,
+  MIN_HIDDEN_CHARACTERS,
+  type PartialMatch,
+  Scanner,
+  type Span,
+  spanOf,
+} from './mask-forms.ts'
+import { StepFailure } from './step-failure.ts'
 
 /** Replaces a hidden value. The API shows the same for values that the caller can't read. */
 export const MASK = '••••••••'
@@ -134,4 +146,32 @@ function hide(text: string, spans: readonly Span[], hidden?: Span[]): Masked {
     end = Math.max(end, to)
   }
   return (shown + text.slice(end)) as Masked
+}
+
+const MAX_MESSAGE_CHARACTERS = 2000
+
+/** Runs `work`. Masks the message of a StepFailure, logs its first line and throws it again. */
+export async function maskFailures<T>(
+  mask: Mask,
+  logReason: (reason: string) => void,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof StepFailure)) throw error
+    const message = mask(error.message).slice(0, MAX_MESSAGE_CHARACTERS)
+    logReason(message.split('\n')[0]!)
+    throw new StepFailure(error.reason, message, { artifactLost: error.artifactLost })
+  }
+}
+
+/** Masks secrets in failures' messages, which contain output and commands, and logs the reason as the last line. */
+export function warnOfShortSecrets(
+  secrets: readonly { name: string; value: string }[],
+  log: RevisionLog,
+  type: LogType,
+): void {
+  const line = shortSecretsWarning(secrets)
+  if (line) log.write(type, line, 'warning')
 }

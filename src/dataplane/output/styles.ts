@@ -3,7 +3,7 @@
  * effect after it, so they don't reveal the range's length.
  */
 import { MAX_STYLES_CHARS } from '../../domain/protocol/line-styles.ts'
-import type { Span } from './mask-scan.ts'
+import type { Span } from './mask-forms.ts'
 import type { Styles } from './terminal-text.ts'
 
 /** Positions after each hidden range (ordered, not overlapping) was replaced by a mask of `mask` characters. */

@@ -2,10 +2,10 @@
 import { randomInt } from 'node:crypto'
 import type { ControlPlane } from '../../domain/protocol/protocol.ts'
 import { type MetricSample, SAMPLE_SECONDS } from '../../domain/values/metrics.ts'
-import { createRecurringFailure } from '../../platform/async/recurring-failure.ts'
 import { sleep } from '../../platform/async/retry.ts'
 import { withHardTimeout } from '../../platform/async/time-limit.ts'
 import type { Log } from '../../platform/log/log.ts'
+import { createRecurringFailure } from '../../platform/log/recurring-failure.ts'
 import type { Measured, Runtime } from '../runtimes/runtime.ts'
 
 const SAMPLE_MS = SAMPLE_SECONDS * 1000

@@ -2,8 +2,7 @@
 import type { Logger } from 'pino'
 import type { CompleteRequest, Reason } from '../../domain/protocol/protocol.ts'
 import { backoff, retry, sleep } from '../../platform/async/retry.ts'
-import { isNoSpaceError, noSpaceFailure } from '../output/no-space.ts'
-import { StepFailure } from '../output/step-failure.ts'
+import { isNoSpaceError, noSpaceFailure, StepFailure } from '../output/step-failure.ts'
 import type {
   LeasedClaim,
   OnCommit,

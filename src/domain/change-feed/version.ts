@@ -19,7 +19,7 @@ const [BEFORE_ID, BEHIND_ID] = shownVersion('?')
 /** The same for the workspace with this id. */
 export const cacheVersionSql = (id: string): Prisma.Sql => Prisma.sql`${BEFORE_ID}${id}::uuid${BEHIND_ID}`
 
-/** The number of ids is hidden from the planner (sql/statements.ts). */
+/** The number of ids is hidden from the planner (paging/statements.ts). */
 const READ: Statement = {
   name: 'shown_versions',
   text: `SELECT ${shownVersion('w.id')} AS version, w.id FROM unnest((SELECT $1::uuid[])) AS w(id)`,

@@ -64,7 +64,7 @@ export const KEPT_OLD_ARTIFACTS = 4
 /**
  * $1: deployments · $2: for each, the step or null · $3: whether its artifact is lost. Open steps are locked, because
  * liveness.ts returns tries under step locks alone. Sub-selects hide the array sizes from the planner
- * (sql/statements.ts).
+ * (paging/statements.ts).
  */
 const READ_CLAIM_STATES = {
   name: 'claim states',

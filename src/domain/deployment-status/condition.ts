@@ -1,7 +1,9 @@
-/** The derived `status_message` and `reason` of a deployment. */
+/** The derived `status_message` and `reason` of a deployment, and why it is not live. */
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { knownReason } from '../values/reasons.ts'
-import { type Condition, SERVING_FIELDS, whyNotServing } from './serving.ts'
+import { knownReason } from '../errors/reasons.ts'
+import { CHANGE_FIELDS, lastChangeOf } from '../values/deployment-change.ts'
+import { STATUS_WORDS } from '../values/lifecycle.ts'
+import { type Condition, causeOf, firstLine, isServing, SERVING_FIELDS, whyNotServing } from './serving.ts'
 
 const DELETING = 'Deleting: its agent ends, then its data are removed.'
 
@@ -37,4 +39,32 @@ function integrationCondition({ integration }: ConditionFields): Condition | nul
       since: integration.suspendedAt,
     }
   return null
+}
+
+/**
+ * One line that says why the newest rollout is not live, for the overview. Unlike `status_message` (condition.ts), it is
+ * also set while an older revision serves.
+ */
+export const WHY_NOT_LIVE_FIELDS = {
+  ...SERVING_FIELDS,
+  ...CHANGE_FIELDS,
+  statusMessage: true,
+  rollout: true,
+  latestRevision: { select: { ...SERVING_FIELDS.latestRevision.select, rollout: true } },
+  activeRevision: { select: { number: true, rollout: true } },
+} as const satisfies Prisma.DeploymentSelect
+
+type Fields = Prisma.DeploymentGetPayload<{ select: typeof WHY_NOT_LIVE_FIELDS }>
+
+/** Null: the newest rollout serves. */
+export function whyNotLive(deployment: Fields, now: Date): string | null {
+  const { deletedAt, statusMessage, latestRevision: latest, activeRevision: active, rollout } = deployment
+  if (deletedAt) return `It is being deleted${statusMessage ? `: ${firstLine(statusMessage)}` : '.'}`
+  if (!active || !isServing(deployment, now)) return whyNotServing(deployment, now)?.message ?? null
+  if (active.rollout === rollout) return null
+  const serving = `revision ${active.number} serves`
+  if (latest && latest.rollout === rollout)
+    return causeOf(latest.statusMessage) ?? `Revision ${latest.number} ${STATUS_WORDS[latest.status]}; ${serving}.`
+  const again = lastChangeOf(deployment)?.revision
+  return `${again ? `Redeployed revision ${again.number}` : 'A redeployed older revision'} does not serve yet: ${serving}.`
 }

@@ -3,9 +3,9 @@
  * a test compares both.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
+import { knownReason, type Reason } from '../errors/reasons.ts'
 import type { Explanation } from '../values/explanation.ts'
 import { isTerminal, STATUS_WORDS } from '../values/lifecycle.ts'
-import { knownReason, type Reason } from '../values/reasons.ts'
 import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
 import { isSilent, silentBefore } from './status.ts'
 

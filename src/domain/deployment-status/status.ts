@@ -1,5 +1,5 @@
-/** A deployment's status: derived, never stored (README.md). For a row and as SQL; a test compares both. */
-import { Prisma } from '../../generated/prisma/client.ts'
+/** A deployment's status: derived, never stored (README.md). For a row and as SQL; a test compares both. Also its URL. */
+import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { DeploymentStatus } from '../values/shapes.ts'
 
 /** After this time without a call, a listener's reports no longer count. */
@@ -48,4 +48,22 @@ export function whereStatusSql(status: DeploymentStatus, now: Date): Prisma.Sql 
   const notSilent = Prisma.sql`d.deleted_at IS NULL AND (l.id IS NULL OR ${LAST_SEEN} >= ${before})`
   if (status === 'AWAITING_DATABASE') return Prisma.sql`d.provisioned_at IS NULL AND ${notSilent}`
   return Prisma.sql`${status === 'UNUSED' ? Prisma.sql`d.idle` : Prisma.sql`NOT d.idle`} AND d.provisioned_at IS NOT NULL AND ${notSilent}`
+}
+
+/** The URLs of a deployment, and the columns that they need. */
+export const URL_DESCRIPTION =
+  'The address of the deployment: its custom_url, else the address that its data plane reported with the last deploy. That address may be inside the cluster. Null before the first deploy.'
+
+export const URL_FIELDS = { customUrl: true, url: true } as const satisfies Prisma.DeploymentSelect
+
+/** Null: nothing was deployed, and there is no custom URL. */
+export function deploymentUrl({ customUrl, url }: Pick<Deployment, keyof typeof URL_FIELDS>): string | null {
+  return customUrl ?? url
+}
+
+export const NAME_URL_FIELDS = { addressName: true, url: true } as const satisfies Prisma.DeploymentSelect
+
+/** The address at the door. Null: it is a port or an Ingress, or nothing was deployed. */
+export function nameUrl({ addressName, url }: Pick<Deployment, keyof typeof NAME_URL_FIELDS>): string | null {
+  return addressName !== null && url !== null && new URL(url).hostname.includes(addressName) ? url : null
 }

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { decodeCursor, encodeCursor, type Window } from '../paging/paging.ts'
+import { hideFromPlanner } from '../paging/statements.ts'
 import { printableName, time, uuid } from '../parsing/fields.ts'
-import { hideFromPlanner } from '../sql/statements.ts'
 
 /** `ATTENTION` descending: failed or down, then in progress, then the rest; the newest change first within each. */
 export interface DeploymentOrder {

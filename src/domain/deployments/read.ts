@@ -12,12 +12,12 @@ import type { ReadContext, RequestContext } from '../transaction/context.ts'
 import { waitUntil } from '../transaction/wait.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from '../values/shapes.ts'
+import { prepareCount } from './count.ts'
 import type { DeploymentFilter } from './filter.ts'
 import { rememberCursor } from './offset-cursor-cache.ts'
 import type { DeploymentOrder } from './order.ts'
+import { offsetPageRows, windowRows } from './page.ts'
 import { type DeploymentView, viewReading, type WaitingView, waitingReading } from './rest-view.ts'
-import { offsetPageRows, windowRows } from './row-source.ts'
-import { prepareCount } from './total.ts'
 
 export type { DeploymentView }
 

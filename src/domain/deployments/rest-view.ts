@@ -1,9 +1,8 @@
 /** What REST reads of a deployment. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { readAt } from '../change-feed/version.ts'
-import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
+import { CONDITION_FIELDS, WHY_NOT_LIVE_FIELDS } from '../deployment-status/condition.ts'
 import { RESTART_FIELDS } from '../deployment-status/serving.ts'
-import { WHY_NOT_LIVE_FIELDS } from '../deployment-status/why-not-live.ts'
 import { type Reading, selected } from '../query-engine/reading.ts'
 import type { RowList, Select } from '../query-engine/rows.ts'
 import { versionOf } from '../query-engine/statement.ts'

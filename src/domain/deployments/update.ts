@@ -1,13 +1,12 @@
 /**
  * PATCH of a deployment, and `POST …/revisions` with the same merge. docs/deployments.md#revisions-and-rollouts lists what
- * makes a revision.
+ * makes a revision. A restart makes none.
  */
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { type IfMatch, rejectIfAny, requireVersion, type Violation } from '../errors/errors.ts'
-import { changedFields } from '../parsing/changed-fields.ts'
-import { parse } from '../parsing/parse.ts'
-import { type Edit, edit, notifyHolder, restartTime } from '../repositories/deployment.ts'
+import { ConflictError, type IfMatch, rejectIfAny, requireVersion, type Violation } from '../errors/errors.ts'
+import { changedFields, parse } from '../parsing/parse.ts'
+import { type Edit, edit, notifyHolder, restarted, restartTime } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
 import { recordRuntimeConfig } from '../revisions/runtime-config.ts'
@@ -176,3 +175,23 @@ async function unknownClassViolations(
   const listener = listenerId && (await tx.sql.listener.findUniqueOrThrow({ where: { id: listenerId } }))
   return classViolations(name, listener || null, ctx.settings)
 }
+
+/** Restarts the running revision without a rollout: revision, build and status stay (docs/deployments.md#restart). */
+export const restartInput = z.object({ path: deploymentPath })
+
+/** Returns what `read` reads in the transaction, by default the ids. Role: deployer. Throws ConflictError if nothing runs. */
+export const restartDeployment = writeVerb<Written>(async (ctx, raw, read) => {
+  requireRole(ctx, 'deployer')
+  const { deployment_id: deploymentId } = parse(restartInput, raw).path
+  const work = async (tx: Tx, deployment: LockedDeployment) => {
+    requireVersion(raw.ifMatch, 'Deployment', deploymentId, deployment)
+    refuseDeleted(deployment)
+    const { activeRevisionId: revisionId } = deployment
+    if (revisionId === null)
+      throw new ConflictError(`Deployment ID ${deploymentId} has no running revision, so nothing can be restarted.`)
+    notifyHolder(tx, restarted(tx, deployment, actorOf(ctx.actor)))
+    tx.emit({ ...eventBy(ctx), type: 'deployment.restarted', deploymentId, revisionId })
+    return read(tx, { deploymentId, revisionId: null })
+  }
+  return lockDeployment(ctx, deploymentId, work, { withSecretsAndIntegration: true })
+})

@@ -6,8 +6,7 @@ import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { ACTOR_KIND_WORDS, DECIDING_KINDS, EVENT_FAMILIES, EVENT_TYPE_WORDS, typesOf } from '../values/event-types.ts'
 import { deploymentPath, revisionPath } from '../values/shapes.ts'
-import { eventCursor } from './cursor.ts'
-import { readRange } from './range.ts'
+import { eventCursor, readRange } from './range.ts'
 import type { EventScope, StoredEvent } from './read.ts'
 
 /** Words of EVENT_TYPES, or `deployment.*` for all of a resource. */

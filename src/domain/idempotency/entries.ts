@@ -1,8 +1,12 @@
-/** The table of stored outcomes, and the advisory lock on a caller's key (README.md). */
+/**
+ * The table of stored outcomes, the advisory lock on a caller's key (README.md), and the signature of a request, to recognise a
+ * repeat. A bare hash would let readers of the database guess the request's secrets.
+ */
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../generated/prisma/client.ts'
+import type { KeyRing } from '../crypto/keyring.ts'
+import type { Query } from '../paging/statements.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
-import type { Query } from '../sql/statements.ts'
 import type { Db } from '../transaction/context.ts'
 import type { Entry } from '../transaction/idempotency.ts'
 
@@ -82,4 +86,29 @@ export async function insertEntry(query: Query, owner: CallerKey, entry: StoredE
   const { workspaceId, subject, key } = owner
   const values = [workspaceId, subject, key, position, requestHash, status, answer, secretSetId]
   if ((await query(INSERT, values)).length === 0) throw new Error('an outcome was stored under a key that was locked')
+}
+
+const PURPOSE = 'idempotency'
+
+/** Deeper JSON is not compared. Verbs refuse half that depth. */
+const MAX_DEPTH = 64
+
+/** `<id of the key>.<signature>` */
+export function fingerprint(keyring: KeyRing, request: string): string {
+  return `${keyring.currentId}.${keyring.sign(PURPOSE, request)}`
+}
+
+/** Whether the fingerprint is of this request. True if its key has left the key ring, because that can't be checked. */
+export function matchesFingerprint(keyring: KeyRing, made: string, request: string): boolean {
+  const at = made.indexOf('.')
+  return !keyring.has(made.slice(0, at)) || keyring.verify(PURPOSE, request, made.slice(at + 1))
+}
+
+/** The same text for equal JSON in any order of members. Some clients change the order with each attempt. */
+export function canonical(value: unknown, level = 0): string {
+  if (level > MAX_DEPTH) return '…'
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, level + 1)).join(',')}]`
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? ''
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([name, item]) => `${JSON.stringify(name)}:${canonical(item, level + 1)}`).join(',')}}`
 }

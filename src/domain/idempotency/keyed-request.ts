@@ -4,8 +4,16 @@ import { DomainError, ValidationError, type Violation } from '../errors/errors.t
 import type { RawInput } from '../parsing/parse.ts'
 import type { ReadContext, WriteContext } from '../transaction/context.ts'
 import { type Entry, type Guard, type Idempotency, Repeated } from '../transaction/idempotency.ts'
-import { type CallerKey, findEntries, insertEntry, lockEntries, lockName, type StoredEntry } from './entries.ts'
-import { fingerprint, matchesFingerprint } from './fingerprint.ts'
+import {
+  type CallerKey,
+  findEntries,
+  fingerprint,
+  insertEntry,
+  lockEntries,
+  lockName,
+  matchesFingerprint,
+  type StoredEntry,
+} from './entries.ts'
 
 const MAX_LENGTH = 255
 

@@ -4,9 +4,10 @@
  */
 import type { SecretSet } from '../../generated/prisma/client.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
-import { setWithoutValues } from '../secrets/secret-set.ts'
+import { presentSecrets, setWithoutValues } from '../secrets/secret-set.ts'
+import { seesValues } from '../transaction/access.ts'
 import type { ReadContext } from '../transaction/context.ts'
-import { readSets } from './secrets.ts'
+import type { Secret } from '../values/shapes.ts'
 
 /** The member that tags what JSON lacks. Objects that have this member themselves are written as entries. */
 const TYPE_MEMBER = '$'
@@ -59,4 +60,18 @@ const isSecretSet = (value: object): value is SecretSet => 'wrappedKey' in value
 function isSealed(keyring: KeyRing, text: string): boolean {
   const parts = text.split('.')
   return parts.length === 3 && keyring.has(parts[0]!) && parts.slice(1).every((part) => /^[\w-]{40,}$/.test(part))
+}
+
+/** The sets of the caller's workspace that still exist, by id. Empty for callers that may not read values. */
+async function readSets(ctx: ReadContext, ids: readonly string[]): Promise<Map<string, SecretSet>> {
+  if (!seesValues(ctx.actor) || ids.length === 0) return new Map()
+  const where = { id: { in: [...ids] }, deployment: { workspaceId: ctx.workspace.id } }
+  const sets = await ctx.db.secretSet.findMany({ where })
+  return new Map(sets.map((set) => [set.id, set]))
+}
+
+/** The set's values; null: it is gone, or the caller may not read values. */
+export async function readSecrets(ctx: ReadContext, id: string): Promise<Secret[] | null> {
+  const set = (await readSets(ctx, [id])).get(id)
+  return set ? presentSecrets(ctx, set) : null
 }

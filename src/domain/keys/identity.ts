@@ -1,7 +1,10 @@
 /** Resolves an API key to its caller, and checks whether the credentials of open streams and waits are still valid. */
+
+import { z } from 'zod'
 import type { Plan } from '../../generated/prisma/enums.ts'
-import type { Actor } from '../transaction/access.ts'
+import { type Actor, RANKED_ROLES } from '../transaction/access.ts'
 import type { ReadCore, Statement, Tenant } from '../transaction/context.ts'
+import { COMMAND_LINE_SUBJECT } from '../values/event-types.ts'
 
 export interface KeyIdentity {
   id: string
@@ -131,3 +134,54 @@ const ACTIVE_CREDENTIALS = `
   WHERE s.ended_at IS NULL AND s.expires_at > now() AND s.hash IS NOT NULL
     AND (s.api_key_id IS NULL OR (k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())))
     AND (s.workspace_id IS NULL OR s.workspace_id = w.id)`
+
+const CLAIMS = {
+  organization: 'org',
+  /** id of the workspace; absent: every workspace of the organization, selected by X-Tenant-Id */
+  workspace: 'workspace',
+  role: 'role',
+  subject: 'sub',
+} as const
+
+/** In UTF-16 units. */
+const MAX_SUBJECT_LENGTH = 256
+/** Characters that a text column rejects (NUL, half of a surrogate pair) or that would forge a line in a log. */
+const FORBIDDEN_CHARACTERS = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u
+
+const line = z
+  .string()
+  .min(1)
+  .max(MAX_SUBJECT_LENGTH)
+  .refine((text) => !FORBIDDEN_CHARACTERS.test(text))
+
+const claimsSchema = z.object({
+  // a person must not look like the command line
+  [CLAIMS.subject]: line.refine((text) => text !== COMMAND_LINE_SUBJECT),
+  [CLAIMS.organization]: z.uuid().toLowerCase(),
+  [CLAIMS.workspace]: z.uuid().toLowerCase().nullish(),
+  [CLAIMS.role]: z.enum(RANKED_ROLES),
+})
+
+interface Person {
+  subject: string
+  organizationId: string
+  workspaceId: string | null
+  role: (typeof RANKED_ROLES)[number]
+}
+
+/** Returns the person, or the names of missing or invalid claims. */
+export function readPerson(claims: Record<string, unknown>): { person: Person } | { wrong: string[] } {
+  const read = claimsSchema.safeParse(claims)
+  if (!read.success) return { wrong: [...new Set(read.error.issues.map(({ path }) => String(path[0])))] }
+  const { sub, org, workspace = null, role } = read.data
+  return { person: { subject: sub, organizationId: org, workspaceId: workspace, role } }
+}
+
+/** Returns the first usable name claim of OpenID Connect, or else the subject. */
+export function personName(claims: Record<string, unknown>, { subject }: Person): string {
+  for (const claim of ['name', 'preferred_username', 'email']) {
+    const read = line.safeParse(claims[claim])
+    if (read.success) return read.data
+  }
+  return subject
+}

@@ -3,16 +3,21 @@ import { z } from 'zod'
 import type { Listener } from '../../generated/prisma/client.ts'
 import { ConflictError, rejectIfAny, requireVersion, type Violation } from '../errors/errors.ts'
 import { markRevoked } from '../keys/manage.ts'
-import { changedFields } from '../parsing/changed-fields.ts'
-import { immutableViolations, parse, violation, violationUnless, whyImmutable } from '../parsing/parse.ts'
+import {
+  changedFields,
+  immutableViolations,
+  parse,
+  violation,
+  violationUnless,
+  whyImmutable,
+} from '../parsing/parse.ts'
 import { forgetListener } from '../repositories/deployment.ts'
 import { lockListener } from '../repositories/locks.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import { type Tx, transaction } from '../transaction/context.ts'
 import { once, writeVerb } from '../transaction/once.ts'
-import { requireListenerPlan } from './read.ts'
+import { refuseIfUsed, requireListenerPlan } from './read.ts'
 import { type ComputeConfig, createBody, listenerPath, updateBody } from './schemas.ts'
-import { refuseIfUsed } from './used-by.ts'
 
 export const createInput = z.object({ body: createBody })
 

@@ -1,15 +1,19 @@
-/** Reads listeners: one, a page by offset (REST) or a window by cursor (GraphQL), newest first. All check the plan. */
+/**
+ * Listeners: reads (one, a page by offset for REST, a window by cursor for GraphQL), and the deployments that use
+ * them: all that are not torn down, including those in deletion (docs/protocol.md). All reads check the plan.
+ */
 import { z } from 'zod'
 import { type Listener, Prisma } from '../../generated/prisma/client.ts'
 import type { Plan } from '../../generated/prisma/enums.ts'
 import { isSilent } from '../deployment-status/status.ts'
-import { ForbiddenError } from '../errors/errors.ts'
+import { ConflictError, ForbiddenError } from '../errors/errors.ts'
 import { newestFirstSql, type OffsetPage, type Window } from '../paging/paging.ts'
+import { type Total, totalsOf } from '../paging/total.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { type CountedSlice, type Reading, readAll, readNewest, readOwn, selected } from '../query-engine/reading.ts'
 import type { RowList } from '../query-engine/rows.ts'
 import { requireRole, tenant } from '../transaction/access.ts'
-import type { ReadContext } from '../transaction/context.ts'
+import type { ReadContext, Tx } from '../transaction/context.ts'
 import { offsetQuery } from '../values/shapes.ts'
 import { listenerPath } from './schemas.ts'
 
@@ -83,4 +87,46 @@ export const DEPLOYMENTS: RowList<Window> = {
   isBelow: (own, above) =>
     `${own}.workspace_id = ${above}.workspace_id AND ${own}.listener_id = ${above}.id AND ${own}.torn_down_at IS NULL`,
   page: (own, window) => newestFirstSql(window, own),
+}
+
+/** Deployments that the message names. */
+const MAX_NAMED = 5
+
+/** Throws ConflictError with number and names of the deployments that use `what`. `where`: further conditions. */
+export async function refuseIfUsed(
+  tx: Tx,
+  listenerId: string,
+  what: string,
+  where: Prisma.DeploymentWhereInput = {},
+): Promise<void> {
+  const used = { ...where, listenerId, tornDownAt: null }
+  const count = await tx.sql.deployment.count({ where: used })
+  if (count === 0) return
+  const first = await tx.sql.deployment.findMany({
+    where: used,
+    select: { name: true, deletedAt: true },
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    take: MAX_NAMED,
+  })
+  const names = first.map(({ name, deletedAt }) => (deletedAt ? `'${name}' (being deleted)` : `'${name}'`))
+  const more = count > MAX_NAMED ? ` and ${count - MAX_NAMED} more` : ''
+  throw new ConflictError(
+    `${count === 1 ? '1 deployment uses' : `${count} deployments use`} ${what}: ${names.join(', ')}${more}. ` +
+      'Delete them first, and wait until they are torn down.',
+  )
+}
+
+/** Deployments of each listener. One statement. Role: viewer. */
+export async function countDeploymentsOf(
+  ctx: ReadContext,
+  listenerIds: readonly string[],
+): Promise<Map<string, Total>> {
+  requireRole(ctx, 'viewer')
+  return totalsOf(
+    ctx.db,
+    listenerIds,
+    (id) => Prisma.sql`
+      SELECT FROM deployments d
+      WHERE d.workspace_id = ${ctx.workspace.id}::uuid AND d.listener_id = ${id} AND d.torn_down_at IS NULL`,
+  )
 }

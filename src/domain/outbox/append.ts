@@ -1,9 +1,9 @@
 /** Appends the events of a transaction to the event log, numbered in commit order and without gaps (README.md). */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { Query } from '../sql/statements.ts'
+import type { Reason } from '../errors/reasons.ts'
+import type { Query } from '../paging/statements.ts'
 import { type ActorRef, COMMAND_LINE_SUBJECT, type EventType, SYSTEM } from '../values/event-types.ts'
 import { inSql, TERMINAL } from '../values/lifecycle.ts'
-import type { Reason } from '../values/reasons.ts'
 import type { AppendedEvent } from './event-lines.ts'
 
 /** NOTIFY channel of the relay. Payload: the workspace's id. A hint, sent after the commit: the log is the truth. */

@@ -1,5 +1,5 @@
 /** Writes one line to the server's log per event of a deployment: «my-agent #3 DEPLOYED in 4.2 s». */
-import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import type { RevisionStatus, StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
 import type { Log } from '../../platform/log/log.ts'
 
 export interface AppendedEvent {
@@ -43,4 +43,23 @@ export function lineOf({ type, to, message, name, number, seconds }: AppendedEve
   if (to === null || number === null) return `${name}: ${type.replaceAll(/[._]/g, ' ')}${why}`
   const took = seconds === null ? '' : ` ${to === 'DEPLOYED' ? 'in' : 'after'} ${seconds.toFixed(1)} s`
   return `${name} #${number} ${to}${took}${why}`
+}
+
+export interface EndedStep {
+  kind: StepKind
+  outcome: StepOutcome
+  /** since the step was first taken; null: it never was */
+  seconds: number | null
+}
+
+export interface Observer {
+  appended(events: readonly AppendedEvent[]): void
+  stepEnded(step: EndedStep): void
+  leasesLost(count: number): void
+  logged(lines: number): void
+  swept(seconds: number): void
+  /** A try to deliver an event to a webhook endpoint has ended. */
+  webhookTried(result: 'delivered' | 'refused' | 'unanswered'): void
+  /** Events were sent to streams. `seconds`: age of the last one. */
+  relayed(seconds: number): void
 }

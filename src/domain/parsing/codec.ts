@@ -3,7 +3,6 @@
  * validate (`z.safeDecode`, or `parse` and `fromWire`); `toWire` doesn't, so one bad field doesn't block the rest.
  */
 import { z } from 'zod'
-import { snake } from './naming.ts'
 
 export type WireObject<S extends z.ZodRawShape> = z.ZodCodec<z.ZodObject, z.ZodType<z.output<z.ZodObject<S>>>>
 
@@ -82,3 +81,10 @@ function around(schema: z.ZodType, member: 'innerType' | 'element', lift: (conve
   const json = schema.clone({ ...def, [member]: wire } as never)
   return { wire: json.meta({ ...schema.meta() }), decode: lift(decode), encode: lift(encode) }
 }
+
+export type Camel<S> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S
+
+/** Converts field names: snake_case in JSON; camelCase in code, Prisma and GraphQL. */
+export const camel = (name: string) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+
+export const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

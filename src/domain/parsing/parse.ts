@@ -1,6 +1,12 @@
-/** Parses path, query and body of a call together, so one error reports all violations (docs/api-rules.md#errors). */
+/**
+ * Parses path, query and body of a call together, so one error reports all violations (docs/api-rules.md#errors). A PATCH
+ * without changed fields writes nothing and emits no event.
+ */
+
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { type IfMatch, rejectIfAny, ValidationError, type Violation } from '../errors/errors.ts'
+import { snake } from './codec.ts'
 
 export interface RawInput {
   /** for a read with If-None-Match: whether the result differs from the caller's copy; a wait ends when it does */
@@ -224,4 +230,14 @@ function size(origin: string, side: 'small' | 'big', limit: number, inclusive: b
   return inclusive
     ? { msg: `Must be ${side === 'small' ? 'at least' : 'at most'} ${limit}.`, type: `${word}_equal` }
     : { msg: `Must be ${side === 'small' ? 'greater' : 'less'} than ${limit}.`, type: word }
+}
+
+/** undefined means no change, as in Prisma */
+type Changes<T> = { [K in keyof T]?: unknown }
+
+/** Names in snake_case, for events, which never contain values. */
+export function changedFields<T extends object>(stored: T, changes: Changes<T>): string[] {
+  return (Object.entries(changes) as [string & keyof T, unknown][])
+    .filter(([name, value]) => value !== undefined && !isDeepStrictEqual(value, stored[name]))
+    .map(([name]) => snake(name))
 }

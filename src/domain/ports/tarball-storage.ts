@@ -1,5 +1,9 @@
-/** Port: storage of uploaded source tarballs. `src/adapters/storage/` implements it. */
+/**
+ * Ports: storage of uploaded source tarballs, which `src/adapters/storage/` implements, and access to the source of a revision
+ * for remote builders, which `app/source-access.ts` implements.
+ */
 import type { Readable } from 'node:stream'
+import type { Explanation } from '../values/explanation.ts'
 
 export const MAX_TARBALL_BYTES = 200_000_000
 
@@ -33,4 +37,22 @@ export class ObjectChangedError extends Error {
   constructor() {
     super('The uploaded tarball is not the one that was accepted')
   }
+}
+
+export interface Unavailable {
+  failure: Explanation
+}
+
+export interface BuildSources {
+  /**
+   * Credentials for the deployment's repository; null: none are needed. Waits at most `ms` for a provider that is
+   * down.
+   */
+  git(
+    deploymentId: string,
+    signal: AbortSignal,
+    ms: number,
+  ): Promise<{ credentials: { username: string; password: string; repoUrl?: string | undefined } | null } | Unavailable>
+  /** The revision's source tarball, with the checksum that was accepted. */
+  tarball(revisionId: string, signal: AbortSignal): Promise<{ bytes: Readable } | Unavailable>
 }

@@ -1,8 +1,8 @@
 /** Types of the data-plane protocol (docs/protocol.md). The worker calls it in process, listeners over HTTP. */
 import type { z } from 'zod'
 import type { LogLevel, LogType } from '../../generated/prisma/enums.ts'
+import type { Reason } from '../errors/reasons.ts'
 import type { BuildPlanReport } from '../values/build-plan.ts'
-import type { Reason } from '../values/reasons.ts'
 import type { EffectiveSpec } from '../values/resource-spec.ts'
 import type { SecretReference } from '../values/shapes.ts'
 import type { assignment, claim, completeAnswer, heartbeatItemAnswer, revisionWork, run, Step } from './answers.ts'

@@ -1,12 +1,12 @@
 /** Requests of the data-plane protocol (docs/protocol.md). Unknown members of older and newer holders are ignored. */
 import { z } from 'zod'
 import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
+import { knownReason, type Reason } from '../errors/reasons.ts'
 import { wireObject } from '../parsing/codec.ts'
 import { count, optional, time, uuid } from '../parsing/fields.ts'
 import { BUILD_PLAN_LIMITS, buildPlanMembers } from '../values/build-plan.ts'
 import { LATENCY_BUCKETS } from '../values/latency-histogram.ts'
 import { MEASURES, type Measure, SAMPLE_SECONDS } from '../values/metrics.ts'
-import { knownReason, type Reason } from '../values/reasons.ts'
 import { LINE_STYLES, MAX_STYLES_CHARS } from './line-styles.ts'
 
 /** Maximum characters of texts from a holder. A longer text is rejected. */

@@ -28,7 +28,7 @@ interface Row {
 
 /**
  * $1: the deployment · $2: a revision, or null · $3: whether to read ended steps · $4: whether to read what only answers show.
- * The last two are hidden from the planner (sql/statements.ts), which would otherwise plan every call.
+ * The last two are hidden from the planner (paging/statements.ts), which would otherwise plan every call.
  */
 const READ_AGGREGATE = {
   name: 'facts of a deployment',

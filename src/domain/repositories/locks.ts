@@ -48,7 +48,7 @@ interface LockBy {
   where: string
 }
 
-/** `IS TRUE`: Postgres finds the row by its id, also without statistics (sql/statements.ts). */
+/** `IS TRUE`: Postgres finds the row by its id, also without statistics (paging/statements.ts). */
 const OWN: LockBy = { name: 'lock own deployment', where: 'd.id = $1::uuid AND (d.workspace_id = $2::uuid) IS TRUE' }
 const BY_ID: LockBy = { name: 'lock deployment', where: 'd.id = $1::uuid' }
 

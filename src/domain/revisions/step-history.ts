@@ -1,10 +1,10 @@
-/** The steps of revisions and their durations. Finished steps are kept as long as logs (retention/retain.ts). */
+/** The steps of revisions and their durations. Finished steps are kept as long as logs (domain/retain.ts). */
 import { Prisma } from '../../generated/prisma/client.ts'
+import { knownReason, type Reason } from '../errors/reasons.ts'
 import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from '../query-engine/reading.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { ReadContext } from '../transaction/context.ts'
 import { isTerminal } from '../values/lifecycle.ts'
-import { knownReason, type Reason } from '../values/reasons.ts'
 import type { RevisionStatus } from '../values/row-types.ts'
 
 /** A PROVISION step is its deployment's, if the revision waited for it. */

@@ -5,9 +5,9 @@
 import type { Revision, Step } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepOutcome } from '../../generated/prisma/enums.ts'
 import { traceIdOf, traceparentOf } from '../../platform/tracing/tracing.ts'
+import type { Reason } from '../errors/reasons.ts'
 import type { Caller, ReadCore, Tx } from '../transaction/context.ts'
 import { isTerminal } from '../values/lifecycle.ts'
-import type { Reason } from '../values/reasons.ts'
 
 type Rollout = Pick<Revision, 'id' | 'deploymentId' | 'number' | 'attempt' | 'rolloutAt' | 'traceparent'>
 type StepKey = Pick<Step, 'id' | 'kind' | 'revisionId'>

@@ -4,6 +4,7 @@
  */
 import type { Revision, Step } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
+import type { Reason } from '../errors/reasons.ts'
 import { type Explanation, explain } from '../values/explanation.ts'
 import {
   type Content,
@@ -14,7 +15,6 @@ import {
   missingContent,
   needsBuild,
 } from '../values/lifecycle.ts'
-import type { Reason } from '../values/reasons.ts'
 
 export type OpenRevision = Readonly<Pick<Revision, 'id' | 'number' | 'status'> & Content>
 

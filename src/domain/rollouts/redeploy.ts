@@ -1,12 +1,12 @@
-/** Redeploys a revision (docs/deployments.md#revisions-and-rollouts). A rollback is a redeploy of an older revision. */
+/** Redeploys or interrupts a revision (docs/deployments.md#revisions-and-rollouts). A rollback is a redeploy of an older revision. */
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { NotFoundError, NotRedeployableError, requireVersion } from '../errors/errors.ts'
+import { ConflictError, NotFoundError, NotRedeployableError, requireVersion } from '../errors/errors.ts'
 import { parse } from '../parsing/parse.ts'
 import { readOwnRows } from '../query-engine/reading.ts'
 import { moved, nextRollout } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'
-import { type LockedDeployment, lockDeployment } from '../repositories/locks.ts'
+import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
 import { runtimeConfigOf } from '../revisions/runtime-config.ts'
 import { traceOfRollout } from '../revisions/traces.ts'
 import { transition } from '../revisions/transition.ts'
@@ -14,11 +14,11 @@ import { reuseTarball } from '../sources/tarball.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import type { ReadContext, Tx } from '../transaction/context.ts'
 import { type Written, writeVerb } from '../transaction/once.ts'
-import { missingPhrase } from '../values/explanation.ts'
+import { explain, missingPhrase } from '../values/explanation.ts'
 import { type Content, isTerminal, missingContent, needsBuild, STATUS_WORDS } from '../values/lifecycle.ts'
 import type { RevisionStatus } from '../values/row-types.ts'
 import { revisionPath } from '../values/shapes.ts'
-import { supersede } from './plan.ts'
+import { interrupt, supersede } from './plan.ts'
 import { apply, readSituation, settle } from './reconcile.ts'
 
 export const redeployInput = z.object({ path: revisionPath })
@@ -108,3 +108,32 @@ async function existingTarballs({ db }: ReadContext, paths: string[]): Promise<s
   const found = await db.upload.findMany({ where, select: { objectPath: true } })
   return found.map(({ objectPath }) => objectPath)
 }
+
+/**
+ * Interrupts a revision immediately (docs/deployments.md#revisions-and-rollouts). The next step starts when its worker has
+ * stopped.
+ */
+export const interruptInput = z.object({ path: revisionPath })
+
+/**
+ * Returns what `read` reads in the transaction, by default the ids. Role: deployer. Throws ConflictError for a revision that
+ * has ended.
+ */
+export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(interruptInput, raw)
+  const parts = { revisionId: path.revision_id }
+  const work = async (tx: Tx, deployment: LockedDeployment) => {
+    const { revisions } = await lockedAggregate(tx, deployment, parts)
+    const revision = revisions.find(({ id }) => id === path.revision_id)
+    if (!revision) throw new NotFoundError('Revision', path.revision_id)
+    refuseDeleted(deployment)
+    if (isTerminal(revision.status))
+      throw new ConflictError(`Revision ID ${revision.id} has ended already: it ${STATUS_WORDS[revision.status]}.`)
+    const { subject } = ctx.actor
+    const actions = interrupt([revision], explain('INTERRUPTED_BY_PERSON', { subject }))
+    await settle(ctx, tx, await readSituation(ctx, tx, deployment), actions, actorOf(ctx.actor))
+    return read(tx, { deploymentId: deployment.id, revisionId: revision.id })
+  }
+  return lockDeployment(ctx, path.deployment_id, work, parts)
+})

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Step } from '../../generated/prisma/client.ts'
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
+import type { Reason } from '../errors/reasons.ts'
 import { buildersOf, type ReadCore, type Tx } from '../transaction/context.ts'
-import type { Reason } from '../values/reasons.ts'
 import type { OpenStep } from './plan.ts'
 
 /** Delay before a failed teardown is retried, in seconds: 5, 10, 20 … 600. */

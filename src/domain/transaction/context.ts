@@ -20,26 +20,24 @@ import { databaseFailure } from '../errors/database-error.ts'
 import { DomainError } from '../errors/errors.ts'
 import { appendEvents, EVENT_CHANNEL, type NewEvent, type TransactionIdentity } from '../outbox/append.ts'
 import { wasWritten } from '../outbox/commit-outcome.ts'
-import { type AppendedEvent, logEvents } from '../outbox/event-lines.ts'
-import type { EndedStep, Observer } from '../outbox/observer.ts'
-import type { BuildSources } from '../ports/build-sources.ts'
+import { type AppendedEvent, type EndedStep, logEvents, type Observer } from '../outbox/event-lines.ts'
+import type { Query, Statement } from '../paging/statements.ts'
 import type { GitProvider } from '../ports/git-provider.ts'
 import type { Login } from '../ports/login.ts'
 import type { OAuthClient } from '../ports/oauth-client.ts'
 import type { Registry } from '../ports/registry.ts'
-import type { TarballStorage } from '../ports/tarball-storage.ts'
+import type { BuildSources, TarballStorage } from '../ports/tarball-storage.ts'
 import type { WebhookSender } from '../ports/webhook-sender.ts'
-import type { Query, Statement } from '../sql/statements.ts'
 import type { Explanation } from '../values/explanation.ts'
 import type { Actor, Credential, CredentialWatch } from './access.ts'
+import { prismaOf } from './flush.ts'
 import type { Guard, Idempotency } from './idempotency.ts'
-import { prismaOf } from './transaction-client.ts'
 import { UnitOfWork } from './unit-of-work.ts'
 
 export type Db = PrismaClient
 export type Sql = Prisma.TransactionClient
 
-export type { Statement } from '../sql/statements.ts'
+export type { Statement } from '../paging/statements.ts'
 
 interface Connection {
   /** reads and locks: sent immediately, in call order */

@@ -1,6 +1,8 @@
 /** Builds the statement of a unit of work. Its text depends only on the kinds of changes (README.md). */
+
+import type { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { Statement } from '../sql/statements.ts'
+import type { Statement } from '../paging/statements.ts'
 import { TABLES, type Table, toJson } from './tables.ts'
 
 /** A recorded row: all columns of a new one, or the changed columns of a stored one. */
@@ -122,7 +124,7 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answe
       SELECT ${from.join(', ')} FROM ${one ? 'jsonb_populate_record' : 'jsonb_populate_recordset'}(NULL::${name}, $${first}::jsonb) AS n${after} ${returning(name)}`
   }
   const document = one ? `$${first}::jsonb` : 'c.doc'
-  // hide the number of rows from the planner (sql/statements.ts), which would otherwise plan each call
+  // hide the number of rows from the planner (paging/statements.ts), which would otherwise plan each call
   const rows = one
     ? `WHERE t.id = $${first + 1}::uuid`
     : `FROM jsonb_array_elements($${first}::jsonb) AS c (doc)
@@ -134,4 +136,27 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answe
     UPDATE ${name} t SET (${changing.join(', ')}) =
       (SELECT ${changing.map((column) => `n.${column}`).join(', ')} FROM jsonb_populate_record(t, ${document}) AS n)
     ${rows}${guard} ${returning('t')}`
+}
+
+type Sql = Prisma.TransactionClient
+
+type Call = (...args: unknown[]) => unknown
+
+/** Calls `ready` before each query. Queries are sent immediately, even if their result is not awaited. */
+export function prismaOf(ready: () => Promise<Sql>): Sql {
+  const call =
+    (select: (sql: Sql) => unknown, name: string) =>
+    async (...args: unknown[]) => {
+      const owner = select(await ready()) as Record<string, Call>
+      return owner[name]!(...args)
+    }
+  const methods = (select: (sql: Sql) => unknown) => (_: object, name: string | symbol) =>
+    // `await` looks for a `then` method on the object
+    typeof name === 'symbol' || name === 'then' ? undefined : call(select, name)
+  const get = (_: object, name: string | symbol) => {
+    if (typeof name === 'symbol' || name === 'then') return undefined
+    if (name.startsWith('$')) return call((sql) => sql, name)
+    return new Proxy({}, { get: methods((sql) => sql[name as keyof Sql]) })
+  }
+  return new Proxy({}, { get }) as Sql
 }

@@ -1,6 +1,7 @@
 /** The guard of writes with an Idempotency-Key (docs/api-rules.md#retries). domain/idempotency implements it. */
+
+import type { Query } from '../paging/statements.ts'
 import type { RawInput } from '../parsing/parse.ts'
-import type { Query } from '../sql/statements.ts'
 
 export interface Entry {
   status: number

@@ -2,7 +2,7 @@
 import type { Integration, Listener } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { ConflictError } from '../errors/errors.ts'
-import type { Query } from '../sql/statements.ts'
+import type { Query } from '../paging/statements.ts'
 import { customHostTaken } from '../values/custom-host.ts'
 import { flushStatement, type Project, type Recorded, type WrittenRow } from './flush.ts'
 import { fromJson, type Table, type TableRows } from './tables.ts'

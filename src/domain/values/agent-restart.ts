@@ -1,5 +1,5 @@
 /** Restarts of agents that ended by themselves: how a deployment counts reports, and which of them are events. Pure. */
-import type { Reason } from './reasons.ts'
+import type { Reason } from '../errors/reasons.ts'
 
 /** Why and when an agent ended that was then started again. */
 interface RestartCause {

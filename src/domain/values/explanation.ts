@@ -1,6 +1,6 @@
 /** Writes all messages that the control plane stores. deployment-status/ derives others; workers send some. */
 import type { StepKind } from '../../generated/prisma/enums.ts'
-import type { Reason } from './reasons.ts'
+import type { Reason } from '../errors/reasons.ts'
 
 /** Maximum length of `status_message`. The log has the rest. */
 export const MAX_MESSAGE_CHARS = 2_000

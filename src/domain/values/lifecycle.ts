@@ -3,8 +3,8 @@
  * (docs/deployments.md#revisions-and-rollouts).
  */
 import type { RevisionStatus, Source, StepKind } from '../../generated/prisma/enums.ts'
+import { knownReason, type Reason } from '../errors/reasons.ts'
 import type { MissingContent } from './explanation.ts'
-import { knownReason, type Reason } from './reasons.ts'
 
 /** The revision's work has ended. Only a redeploy leads out of these. */
 export const TERMINAL = [

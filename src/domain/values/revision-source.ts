@@ -1,7 +1,7 @@
 /** A revision's source: what is built or run. And its trigger: what caused the revision (docs/deployments.md#revisions-and-rollouts). */
 import type { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { type Camel, camel } from '../parsing/naming.ts'
+import { type Camel, camel } from '../parsing/codec.ts'
 import { buildMembers, revisionMembers, type UpdateBody } from './shapes.ts'
 
 export const TRIGGERS = {

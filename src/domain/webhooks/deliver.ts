@@ -1,8 +1,7 @@
 /** Delivers events to webhook endpoints: each at least once, and in order per deployment (README.md). Safe on several servers. */
 import type { Core } from '../transaction/context.ts'
 import { signingSecrets } from './endpoint.ts'
-import { BEHIND, queueEvents } from './fan-out.ts'
-import { bodyOf } from './message.ts'
+import { BEHIND, bodyOf, queueEvents } from './fan-out.ts'
 import {
   DUE,
   endLease,

@@ -12,8 +12,8 @@ import { toChange } from '../repositories/locks.ts'
 import { requireRole, tenant } from '../transaction/access.ts'
 import type { ReadContext, RequestContext, Tx } from '../transaction/context.ts'
 import { resource } from '../transaction/resource.ts'
+import { DEFAULT_WEBHOOK_EVENTS, WEBHOOK_EVENT_WORDS } from '../values/event-types.ts'
 import { offsetQuery } from '../values/shapes.ts'
-import { DEFAULT_WEBHOOK_EVENTS, WEBHOOK_EVENT_WORDS } from '../values/webhook-events.ts'
 
 export const WEBHOOK_FORMS = ['standard', 'slack'] as const
 export type WebhookForm = (typeof WEBHOOK_FORMS)[number]

@@ -1,13 +1,12 @@
-/** Creates, changes and deletes webhook endpoints, and rotates their secrets (docs/webhooks.md). Role: admin. */
+/** Creates, changes, tests and deletes webhook endpoints, and rotates their secrets (docs/webhooks.md). Role: admin. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { ConflictError, rejectIfAny, requireVersion, type Violation } from '../errors/errors.ts'
-import { changedFields } from '../parsing/changed-fields.ts'
-import { parse, type RawInput, violation } from '../parsing/parse.ts'
-import { eventBy, requireRole } from '../transaction/access.ts'
+import { ConflictError, NotFoundError, rejectIfAny, requireVersion, type Violation } from '../errors/errors.ts'
+import { changedFields, parse, type RawInput, violation } from '../parsing/parse.ts'
+import { eventBy, requireRole, tenant } from '../transaction/access.ts'
 import { type RequestContext, transaction } from '../transaction/context.ts'
 import { once, writeVerb } from '../transaction/once.ts'
-import { DEFAULT_WEBHOOK_EVENTS } from '../values/webhook-events.ts'
+import { DEFAULT_WEBHOOK_EVENTS } from '../values/event-types.ts'
 import {
   createBody,
   type EndpointView,
@@ -16,7 +15,9 @@ import {
   newSecret,
   sealAsPrevious,
   sealSecret,
+  signingSecrets,
   updateBody,
+  type WebhookForm,
   WITHOUT_SECRETS,
 } from './endpoint.ts'
 
@@ -165,4 +166,48 @@ export const deleteEndpoint = once<void>(async (ctx, raw) => {
 function urlViolations({ webhooks }: RequestContext, url: string): Violation[] {
   const refusal = webhooks.refusal(url)
   return refusal === null ? [] : [violation('url', `The URL ${refusal}.`)]
+}
+
+/** Sends a test message to a webhook endpoint and says what it answered. Nothing is stored. Role: admin. */
+export const testInput = z.object({ path: endpointPath })
+
+export interface TestOutcome {
+  delivered: boolean
+  /** HTTP status; null: no answer */
+  answer: number | null
+  /** sentence; null: delivered */
+  error: string | null
+  milliseconds: number
+}
+
+/** Throws NotFoundError. */
+export async function testEndpoint(ctx: RequestContext, raw: RawInput): Promise<TestOutcome> {
+  requireRole(ctx, 'admin')
+  const id = parse(testInput, raw).path.webhook_endpoint_id
+  const endpoint = await ctx.db.webhookEndpoint.findFirst({ where: { id, ...tenant(ctx) } })
+  if (!endpoint) throw new NotFoundError('Webhook endpoint', id)
+  const began = performance.now()
+  const now = ctx.clock()
+  const outcome = await ctx.webhooks.send({
+    id: `msg_${randomUUID()}`,
+    url: endpoint.url,
+    body: testBody(endpoint.form as WebhookForm, endpoint.name, now),
+    secrets: signingSecrets(ctx.keyring, endpoint, now),
+    sentAt: now,
+  })
+  return {
+    delivered: outcome.kind === 'delivered',
+    answer: outcome.kind === 'unanswered' ? null : outcome.answer,
+    error: outcome.kind === 'delivered' ? null : `The endpoint ${outcome.error}.`,
+    milliseconds: Math.round(performance.now() - began),
+  }
+}
+
+function testBody(form: WebhookForm, name: string, now: Date): string {
+  const message = `Test of the webhook endpoint ${name}.`
+  return JSON.stringify(
+    form === 'slack'
+      ? { text: message }
+      : { type: 'webhook_endpoint.test', timestamp: now.toISOString(), data: { message } },
+  )
 }

@@ -4,8 +4,8 @@
  */
 import { setMaxListeners } from 'node:events'
 import type { Log } from '../log/log.ts'
+import { createRecurringFailure } from '../log/recurring-failure.ts'
 import { createNotifier } from './notifier.ts'
-import { createRecurringFailure } from './recurring-failure.ts'
 import { sleep } from './retry.ts'
 
 export interface Job {

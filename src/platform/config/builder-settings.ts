@@ -3,10 +3,9 @@
  * with the table in docs/settings.md.
  */
 import { z } from 'zod'
-import { BUILD_SETTINGS, SUPPLIED_SERVERS } from './build-settings.ts'
+import { BUILD_SETTINGS, IMAGE_SETTINGS, SUPPLIED_SERVERS } from './build-settings.ts'
 import { type ParsedSettings, parseSettings, rejectWrong, requireTogether } from './config.ts'
 import { defaultDataDir } from './data-dir.ts'
-import { IMAGE_SETTINGS } from './image-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { folder, host, integer, type SettingsTable } from './setting-types.ts'
 import { SETTINGS } from './settings.ts'

@@ -4,9 +4,8 @@
  */
 import { z } from 'zod'
 import { LOG_FORMATS } from '../log/destination.ts'
-import { BUILD_SETTINGS } from './build-settings.ts'
+import { BUILD_SETTINGS, IMAGE_SETTINGS } from './build-settings.ts'
 import { defaultDataDir } from './data-dir.ts'
-import { IMAGE_SETTINGS } from './image-settings.ts'
 import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
 import {
   accessLog,

@@ -1,6 +1,7 @@
-/** Small files for the server's account only. Readers never see a partial file. */
+/** Small files for the server's account only, of which readers never see a part, and files that several processes append to. */
 import { randomBytes } from 'node:crypto'
-import fs from 'node:fs'
+import fs, { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 
 /** Writes or replaces the file in one rename. */
 export function writeAtomically(file: string, text: string): void {
@@ -26,3 +27,17 @@ export function readOrCreate(file: string, make: () => string): string {
 }
 
 const draftOf = (file: string) => `${file}.${randomBytes(6).toString('hex')}`
+
+/** A pipe without a reader must not block. A link could lead to a file that belongs to another account. */
+const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** Creates the file when it is missing. Throws with the reason. */
+export async function openToAppend(file: string): Promise<FileHandle> {
+  const handle = await open(file, FLAGS, 0o640).catch((cause: NodeJS.ErrnoException) => {
+    const reason = cause.code === 'ELOOP' ? 'is a symbolic link' : `can't be opened (${cause.code})`
+    throw new Error(`the file ${reason}`, { cause })
+  })
+  if ((await handle.stat()).isFile()) return handle
+  await handle.close()
+  throw new Error('the file is not a regular file')
+}

@@ -6,9 +6,9 @@ import type pg from 'pg'
 import { type Prisma, PrismaClient } from '../../generated/prisma/client.ts'
 import type { Log } from '../log/log.ts'
 import { createOutage, WatchedPool } from './connection.ts'
+import { createWakeUps } from './listen.ts'
 import { withLazyCompiler } from './prisma-compiler.ts'
 import { JoiningAdapter, type Query, type Statement, type Transact, transactOn } from './transaction.ts'
-import { createWakeUps } from './wake-ups.ts'
 
 /** Ways to run statements on the connections of one pool, as the domain's Core has them. */
 interface Access {
@@ -25,7 +25,7 @@ export interface Database {
   background: Access
   /** only for renewing leases, one short statement that must not wait for other work */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
-  /** Sends NOTIFY after a commit (wake-ups.ts). `onQuery` does not report it, because it belongs to no single request. */
+  /** Sends NOTIFY after a commit (listen.ts). `onQuery` does not report it, because it belongs to no single request. */
   wake(notices: Iterable<string>): void
   /** for short periodic reads, from the wake-up pool; `onQuery` does not report them */
   look: Query

@@ -1,12 +1,13 @@
 /**
- * LISTEN on a dedicated connection, checked by a heartbeat and reopened with back-off. Notifications sent without a
- * connection are lost, so callers reread their state at every `onConnect`. With only a pooler, it calls `onConnect`
- * periodically instead.
+ * LISTEN on a dedicated connection, checked by a heartbeat and reopened with back-off. Notifications without a connection are lost,
+ * so callers reread their state at every `onConnect`. With only a pooler, it calls `onConnect` periodically instead. NOTIFY wakes
+ * listeners once for all transactions of some milliseconds.
  */
 import pg from 'pg'
-import { backoff, sleep } from '../async/retry.ts'
+import { backoff, retry, sleep } from '../async/retry.ts'
 import type { Log } from '../log/log.ts'
 import { PgClient } from './pg-client.ts'
+import type { Query } from './transaction.ts'
 
 export interface ListenOptions {
   /** URL of a direct connection; null: only a pooler exists, and `onConnect` is called every second */
@@ -114,5 +115,61 @@ function guarded(log: Log, callback: () => void): void {
     callback()
   } catch (error) {
     log.error({ error: (error as Error).message }, 'a listener of database notifications failed')
+  }
+}
+
+interface WakeUps {
+  /** Sends notices (`channel payload`) immediately, or after a running send. Equal notices are sent once. */
+  send(notices: Iterable<string>): void
+  /** Resolves when all notices are sent or have failed. Call it last. */
+  close(): Promise<void>
+}
+
+/** each statement makes every server look */
+const SEND_INTERVAL_MS = 5
+const MAX_TRIES = 5
+
+/** `$1`: notices, sent in order. */
+const NOTIFY = {
+  name: 'wake',
+  text: `SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($1::text[]) AS notice`,
+}
+
+/**
+ * Sends NOTIFYs after commits, batched into separate statements. A NOTIFY in a writing transaction would serialise commits
+ * (README.md). A lost wake-up is safe, because listeners also poll.
+ */
+export function createWakeUps(query: Query, log?: Log): WakeUps {
+  const requested = new Set<string>()
+  let sending: Promise<void> | null = null
+  let closing = false
+
+  async function sendAll(): Promise<void> {
+    while (requested.size > 0) {
+      const notices = [...requested]
+      requested.clear()
+      try {
+        await retry(() => query(NOTIFY, [notices]), {
+          when: () => !closing,
+          pause: (retries) => backoff(retries, 50, 1_000, 0.5),
+          tries: MAX_TRIES,
+        })
+      } catch (error) {
+        log?.warn({ err: error, notices: notices.length }, 'a NOTIFY failed; waiting clients find out by polling')
+      }
+      if (!closing) await sleep(SEND_INTERVAL_MS)
+    }
+    sending = null
+  }
+
+  return {
+    send(notices) {
+      for (const notice of notices) requested.add(notice)
+      if (requested.size > 0) sending ??= sendAll()
+    },
+    async close() {
+      closing = true
+      await sending
+    },
   }
 }

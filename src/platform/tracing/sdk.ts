@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Span as OtelSpan, SpanContext } from '@opentelemetry/api'
 import { logs } from '@opentelemetry/api-logs'
 import { api, core, NodeSDK, resources, tracing } from '@opentelemetry/sdk-node'
-import { VERSION } from '../files/version.ts'
+import { VERSION } from '../files/checkout.ts'
 import {
   type EndedSpan,
   isSampled,

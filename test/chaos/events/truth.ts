@@ -1,5 +1,5 @@
 /** The final log, and the comparison with each subscriber: every event of its scope after its start, once, in order. */
-import { eventCursor } from '../../../src/domain/events/cursor.ts'
+import { eventCursor } from '../../../src/domain/events/range.ts'
 import type { Place } from './place.ts'
 import type { Subscriber } from './subscribers/subscriber.ts'
 import { type Scope, says } from './subscribers/wire.ts'

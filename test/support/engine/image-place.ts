@@ -5,7 +5,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { createRegistry } from '../../../src/adapters/registry/registry.ts'
+import { createRegistry } from '../../../src/adapters/registry.ts'
 import { coversRepository, type Registry } from '../../../src/domain/ports/registry.ts'
 import { readConfig } from '../../../src/platform/config/config.ts'
 import { registrySettings } from '../../registry/support.ts'

@@ -5,7 +5,7 @@
 import type { ObjectRef } from '@pothos/core'
 import type { GraphQLResolveInfo } from 'graphql'
 import type { z } from 'zod'
-import { camel } from '../../../domain/parsing/naming.ts'
+import { camel } from '../../../domain/parsing/codec.ts'
 import type { RawInput } from '../../../domain/parsing/parse.ts'
 import type { ReadBack } from '../../../domain/transaction/once.ts'
 import { builder, type Types } from './builder.ts'

@@ -1,5 +1,5 @@
 /** Converts between GraphQL's camelCase and the verbs' snake_case. */
-import { camel, snake } from '../../../domain/parsing/naming.ts'
+import { camel, snake } from '../../../domain/parsing/codec.ts'
 
 /** Members that are open maps (shapes.ts). Users choose their keys, for example of labels, so these are not converted. */
 export const openMaps = new Set<string>()

@@ -3,7 +3,7 @@
  * It reads zod's JSON Schema; an open map becomes a JSONObject.
  */
 import { z } from 'zod'
-import { camel } from '../../../domain/parsing/naming.ts'
+import { camel } from '../../../domain/parsing/codec.ts'
 import { builder } from './builder.ts'
 import { type EnumType, enumNamed, isEnumValue } from './enums.ts'
 import { openMaps } from './naming.ts'

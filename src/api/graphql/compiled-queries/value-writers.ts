@@ -8,8 +8,7 @@ import {
   isObjectType,
   type SelectionSetNode,
 } from 'graphql'
-import type { ColumnType, Key, Raw } from '../../../domain/query-engine/rows.ts'
-import { isoOf } from '../../../domain/query-engine/values.ts'
+import { type ColumnType, isoOf, type Key, type Raw } from '../../../domain/query-engine/rows.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { type Compilation, NotCompilable, type Variables } from './compilation.ts'
 

@@ -7,7 +7,6 @@ import {
   deleteDeployments,
   deleteInput,
 } from '../../../domain/deployments/delete.ts'
-import { restartDeployment, restartInput } from '../../../domain/deployments/restart.ts'
 import {
   changeSecrets,
   changeSecretsInput,
@@ -15,15 +14,25 @@ import {
   revealSecretInput,
   unsetSecretsInput,
 } from '../../../domain/deployments/secrets.ts'
-import { createRevision, updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
+import {
+  createRevision,
+  restartDeployment,
+  restartInput,
+  updateDeployment,
+  updateInput,
+} from '../../../domain/deployments/update.ts'
 import {
   ConflictError,
   NotFoundError,
   NotRedeployableError,
   PreconditionFailedError,
 } from '../../../domain/errors/errors.ts'
-import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
-import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
+import {
+  interruptInput,
+  interruptRevision,
+  redeployInput,
+  redeployRevision,
+} from '../../../domain/rollouts/redeploy.ts'
 import { createPushToken, type PushToken, pushTokenInput } from '../../../domain/sources/registry-tokens.ts'
 import { createUploadUrl, type UploadUrl, uploadUrlInput } from '../../../domain/sources/uploads.ts'
 import { setDeploymentTags, setTagsInput } from '../../../domain/tags.ts'

@@ -1,5 +1,10 @@
 /** The type Deployment and the query for one deployment. deployment-list.ts and deployment-mutations.ts have the rest. */
-import { CONDITION_FIELDS, conditionOf } from '../../../domain/deployment-status/condition.ts'
+import {
+  CONDITION_FIELDS,
+  conditionOf,
+  WHY_NOT_LIVE_FIELDS,
+  whyNotLive,
+} from '../../../domain/deployment-status/condition.ts'
 import { deploymentValidUntil, EXPIRY_FIELDS } from '../../../domain/deployment-status/expiry.ts'
 import {
   type DeploymentHealth as Health,
@@ -9,15 +14,15 @@ import {
   RESTART_FIELDS,
   SERVING_FIELDS,
 } from '../../../domain/deployment-status/serving.ts'
-import { deploymentStatus, STATUS_FIELDS } from '../../../domain/deployment-status/status.ts'
 import {
+  deploymentStatus,
   deploymentUrl,
   NAME_URL_FIELDS,
   nameUrl,
+  STATUS_FIELDS,
   URL_DESCRIPTION,
   URL_FIELDS,
-} from '../../../domain/deployment-status/url.ts'
-import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../../domain/deployment-status/why-not-live.ts'
+} from '../../../domain/deployment-status/status.ts'
 import { readDeployment, TAGS } from '../../../domain/deployments/read.ts'
 import type { Window } from '../../../domain/paging/paging.ts'
 import { countRevisions, parseRevisionFilter, REVISIONS, revisionCursor } from '../../../domain/revisions/read.ts'
@@ -36,18 +41,18 @@ import { pageCost } from '../builder/cost.ts'
 import { DeploymentAccess, DeploymentSource, DeploymentStatus, Reason, RevisionStatus } from '../builder/enums.ts'
 import { VERSION_DESCRIPTION } from '../builder/mutation.ts'
 import { derived, derivedNow, lookup, membersOfRow, nestedList, nestedPage, VERSIONED } from '../builder/row-fields.ts'
-import { DeploymentChange } from './deployment-change.ts'
-import { Event, EventConnection, eventsOf } from './event.ts'
-import { Revision } from './revision.ts'
-import { Secret } from './secret.ts'
 import {
+  DeploymentChange,
   ResourceSpec,
   ResourceSpecInput,
   rawResources,
+  Secret,
   SecretReference,
   SourceConfig,
   SourceRevisionConfig,
-} from './source-config.ts'
+} from './deployment-parts.ts'
+import { Event, EventConnection, eventsOf } from './event.ts'
+import { Revision } from './revision.ts'
 import { Tag } from './tag.ts'
 
 const DeploymentHealth = builder.objectRef<Health>('DeploymentHealth').implement({

@@ -1,5 +1,6 @@
 /** Events: what happened to deployments and revisions, in the order of the workspace's log. */
-import { eventCursor } from '../../../domain/events/cursor.ts'
+
+import { knownReason } from '../../../domain/errors/reasons.ts'
 import {
   countEvents,
   countWorkspaceEvents,
@@ -7,11 +8,11 @@ import {
   listEvents,
   windowEvents,
 } from '../../../domain/events/list.ts'
+import { eventCursor } from '../../../domain/events/range.ts'
 import type { StoredEvent } from '../../../domain/events/read.ts'
 import type { Window } from '../../../domain/paging/paging.ts'
-import { camel } from '../../../domain/parsing/naming.ts'
+import { camel } from '../../../domain/parsing/codec.ts'
 import { DECIDING_KINDS, type EventActor } from '../../../domain/values/event-types.ts'
-import { knownReason } from '../../../domain/values/reasons.ts'
 import { streamEvents } from '../../realtime/event-stream.ts'
 import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'

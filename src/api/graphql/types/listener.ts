@@ -10,6 +10,7 @@ import {
   updateListener,
 } from '../../../domain/listeners/manage.ts'
 import {
+  countDeploymentsOf,
   countListeners,
   DEPLOYMENTS,
   listenerStatus,
@@ -17,7 +18,6 @@ import {
   readListeners,
 } from '../../../domain/listeners/read.ts'
 import { type ComputeType as ComputeTypeValue, computeConfig } from '../../../domain/listeners/schemas.ts'
-import { countDeploymentsOf } from '../../../domain/listeners/used-by.ts'
 import { NEWEST_FIELDS, newestCursor, type Window } from '../../../domain/paging/paging.ts'
 import { readById } from '../../../domain/query-engine/reading.ts'
 import type { Deployment as DeploymentRow, Listener as ListenerRow } from '../../../domain/values/row-types.ts'

@@ -1,7 +1,7 @@
 /** Series of a deployment: requests, latency, CPU, memory (docs/monitoring.md). */
 import { readMetricsOfMany } from '../../../domain/metrics/read.ts'
 import type { Metrics, Series } from '../../../domain/metrics/series.ts'
-import { streamMetrics } from '../../realtime/metric-stream.ts'
+import { streamMetrics } from '../../realtime/log-stream.ts'
 import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { MetricName, MetricUnit } from '../builder/enums.ts'

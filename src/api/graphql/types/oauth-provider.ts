@@ -2,7 +2,6 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { z } from 'zod'
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
-import { getProvider, providers } from '../../../domain/oauth/provider-access.ts'
 import { discoverInput, discoverMcpProvider } from '../../../domain/oauth/providers/discover.ts'
 import {
   createInput,
@@ -11,6 +10,7 @@ import {
   deleteProvider,
   updateProvider,
 } from '../../../domain/oauth/providers/manage.ts'
+import { getProvider, providers } from '../../../domain/oauth/tokens/provider-access.ts'
 import { OAuthUnavailableError } from '../../../domain/ports/oauth-client.ts'
 import {
   type AuthMethod,

@@ -1,7 +1,7 @@
 /** `compareRevisions`: the differences between two revisions of a deployment. */
-import { camel } from '../../../domain/parsing/naming.ts'
-import type { Difference, NameDifferences } from '../../../domain/revision-diff/compare.ts'
-import { compareAnyRevisions, type RevisionComparison } from '../../../domain/revision-diff/compare-revisions.ts'
+import { camel } from '../../../domain/parsing/codec.ts'
+import type { Difference, NameDifferences } from '../../../domain/revisions/compare.ts'
+import { compareAnyRevisions, type RevisionComparison } from '../../../domain/revisions/compare-revisions.ts'
 import { builder } from '../builder/builder.ts'
 import { RevisionPart } from '../builder/enums.ts'
 import { Revision } from './revision.ts'

@@ -1,5 +1,5 @@
 /** Details of a revision that are not in its row: each is read for all revisions of a list together. */
-import { readQueuePositions } from '../../../domain/revisions/queue-position.ts'
+import { readQueuePositions } from '../../../domain/revisions/read.ts'
 import { knownRuntimeConfig, RUNTIME_CONFIG_FIELDS } from '../../../domain/revisions/runtime-config.ts'
 import {
   durationsOf,
@@ -15,8 +15,8 @@ import { loadBatched, loadRow } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { Reason, RevisionStepKind, StepOutcome } from '../builder/enums.ts'
+import { ResourceSpec, SecretReference } from './deployment-parts.ts'
 import { Revision } from './revision.ts'
-import { ResourceSpec, SecretReference } from './source-config.ts'
 
 const Step = builder.objectRef<RevisionStep>('RevisionStep').implement({
   description: 'One step of work on a revision.',

@@ -10,8 +10,8 @@ import { builder } from '../builder/builder.ts'
 import { pageCost } from '../builder/cost.ts'
 import { DeploymentSource, Reason, RevisionStatus, RevisionTrigger } from '../builder/enums.ts'
 import { derived, lookup, membersOfRow, VERSIONED } from '../builder/row-fields.ts'
+import { SourceRevisionConfig } from './deployment-parts.ts'
 import { Actor, Event, EventConnection, eventsOf } from './event.ts'
-import { SourceRevisionConfig } from './source-config.ts'
 
 type Said = Pick<RevisionRow, keyof typeof MESSAGE_FIELDS>
 

@@ -2,7 +2,7 @@
 import { requireRole } from '../../../domain/transaction/access.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { describeOverload, type Overloaded } from '../../../platform/async/overload.ts'
-import { VERSION } from '../../../platform/files/version.ts'
+import { VERSION } from '../../../platform/files/checkout.ts'
 import { builder } from '../builder/builder.ts'
 import { OverloadCause } from '../builder/enums.ts'
 

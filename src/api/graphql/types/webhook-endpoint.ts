@@ -22,11 +22,13 @@ import {
   deleteInput,
   rotateEndpointSecret,
   rotateInput,
+  type TestOutcome,
+  testEndpoint,
+  testInput,
   updateEndpoint,
   updateInput,
   type WithSecret,
 } from '../../../domain/webhooks/manage.ts'
-import { type TestOutcome, testEndpoint, testInput } from '../../../domain/webhooks/send-test.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, newestOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'

@@ -10,7 +10,6 @@ import { asUnavailable } from '../../../domain/errors/database-error.ts'
 import { CATALOGUE, DomainError } from '../../../domain/errors/errors.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
-import { type CredentialHeaders, credentialsOf } from './credentials.ts'
 import {
   createMessageScope,
   type GraphQLExecutor,
@@ -18,7 +17,7 @@ import {
   OperationError,
   startOperation,
 } from './operation.ts'
-import type { Peer } from './peer.ts'
+import { type CredentialHeaders, credentialsOf, type Peer } from './peer.ts'
 
 export interface ConnectionOptions {
   core: Pick<Core, 'log' | 'credentials' | 'tracing'>

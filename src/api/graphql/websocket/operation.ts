@@ -12,8 +12,7 @@ import type { RequestScope } from '../../limits/request-scope.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Stream } from '../../realtime/stream.ts'
 import { errorBody } from '../builder/errors.ts'
-import type { CredentialHeaders } from './credentials.ts'
-import type { Peer } from './peer.ts'
+import type { CredentialHeaders, Peer } from './peer.ts'
 
 /** Context of the request to Yoga. */
 interface OperationContext {

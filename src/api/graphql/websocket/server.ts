@@ -10,9 +10,8 @@ import { addressKey } from '../../../platform/http/client-address.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { markAuthenticated } from '../../limits/address-limits.ts'
 import { openConnection } from './connection.ts'
-import { credentialsOf } from './credentials.ts'
 import type { GraphQLExecutor } from './operation.ts'
-import { Peer } from './peer.ts'
+import { credentialsOf, Peer } from './peer.ts'
 
 export interface WebSocketOptions {
   core: Core

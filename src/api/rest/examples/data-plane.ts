@@ -1,5 +1,5 @@
 /** Examples of the data-plane calls, by schema id: a listener that deploys a new image, and a builder. */
-import { snake } from '../../../domain/parsing/naming.ts'
+import { snake } from '../../../domain/parsing/codec.ts'
 import { WORK_COLUMNS } from '../../../domain/protocol/answers.ts'
 import { ID, UPDATED } from './ids.ts'
 

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { versionReadAt } from '../../../domain/change-feed/version.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
-import type { FreshResponse, ResponseCache } from '../../response-cache/response-cache.ts'
+import type { FreshResponse, ResponseCache } from '../../responses/response-cache.ts'
 import { type Conditions, noneMatch, represent, sendTagged } from './conditional-requests.ts'
 
 /** Cache rules of an operation. Every write to what it shows must raise the version (domain/change-feed). */

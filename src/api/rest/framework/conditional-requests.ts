@@ -13,12 +13,10 @@ import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { alertRule } from '../responses/alert.ts'
 import { deployment } from '../responses/deployment.ts'
 import { listener } from '../responses/listener.ts'
-import { oauthProvider } from '../responses/oauth-provider.ts'
-import type { ResponseHeaders } from '../responses/response-headers.ts'
-import { encode } from '../responses/response-schema.ts'
+import { oauthProvider } from '../responses/oauth-token.ts'
+import { encode, type ResponseHeaders } from '../responses/response-schema.ts'
 import { revision } from '../responses/revision.ts'
 import { webhookEndpoint } from '../responses/webhook-endpoint.ts'
-import { type EntityTag, parseTags, type TagList } from './entity-tags.ts'
 
 /** Resources that callers change. Their tag begins with the version. */
 const VERSIONED_SCHEMAS: ReadonlySet<z.ZodType> = new Set([
@@ -228,3 +226,30 @@ const IF_NONE_MATCH = z
   .string()
   .optional()
   .describe('The `ETag` that you know. The answer is 304 without a body if it is still current.')
+
+/** Reads lists of entity tags, as in If-Match and If-None-Match (RFC 9110, 8.8.3 and 5.6.1). Pure. */
+interface EntityTag {
+  /** marked `W/`: equal in meaning, not necessarily in every byte */
+  weak: boolean
+  /** the text between the quotes */
+  opaque: string
+}
+
+/** `*` matches every existing resource. */
+type TagList = '*' | readonly EntityTag[]
+
+/** One tag or an empty element, and the comma after it. Blanks match in only one way; two ways would take quadratic time. */
+const ELEMENT = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(?:,|$)/y
+
+/** Null: not a list of at least one tag. */
+export function parseTags(text: string): TagList | null {
+  if (text.trim() === '*') return '*'
+  const tags: EntityTag[] = []
+  ELEMENT.lastIndex = 0
+  while (ELEMENT.lastIndex < text.length) {
+    const found = ELEMENT.exec(text)
+    if (!found) return null
+    if (found[2] !== undefined) tags.push({ weak: found[1] !== undefined, opaque: found[2] })
+  }
+  return tags.length > 0 ? tags : null
+}

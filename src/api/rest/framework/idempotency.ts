@@ -1,9 +1,9 @@
 /** Idempotency-Key in REST (docs/api-rules.md#retries): a repeated write gets the first answer. See README.md. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { canonical } from '../../../domain/idempotency/fingerprint.ts'
+import { canonical } from '../../../domain/idempotency/entries.ts'
 import { KeyedRequest } from '../../../domain/idempotency/keyed-request.ts'
-import { readSecrets } from '../../../domain/idempotency/secrets.ts'
+import { readSecrets } from '../../../domain/idempotency/stored-rows.ts'
 import type { ReadContext, RequestContext } from '../../../domain/transaction/context.ts'
 import { type Entry, Repeated } from '../../../domain/transaction/idempotency.ts'
 import { encode } from '../responses/response-schema.ts'

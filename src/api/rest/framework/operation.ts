@@ -10,10 +10,9 @@ import type { RawInput } from '../../../domain/parsing/parse.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { type Authenticate, CACHE_HEADERS } from '../../auth/authenticate.ts'
 import { HttpRequestScope, type RequestScope } from '../../limits/request-scope.ts'
-import type { ResponseCache } from '../../response-cache/response-cache.ts'
+import type { ResponseCache } from '../../responses/response-cache.ts'
 import { documentedErrors, errorDescriptions, jsonContent, validationErrorBody } from '../responses/errors.ts'
-import type { ResponseHeaders } from '../responses/response-headers.ts'
-import type { SourceOf } from '../responses/response-schema.ts'
+import type { ResponseHeaders, SourceOf } from '../responses/response-schema.ts'
 import { answerFromCache, type Cacheable, isCacheableRequest } from './cached-responses.ts'
 import {
   conditionHeaders,

@@ -1,10 +1,8 @@
 /** Deployments in REST, and answers about one (docs/deployments.md#deployments, docs/deployments.md#secrets). */
 import { z } from 'zod'
-import { conditionOf } from '../../../domain/deployment-status/condition.ts'
+import { conditionOf, whyNotLive } from '../../../domain/deployment-status/condition.ts'
 import { healthOf, isRestarting, isServing } from '../../../domain/deployment-status/serving.ts'
-import { deploymentStatus } from '../../../domain/deployment-status/status.ts'
-import { deploymentUrl, URL_DESCRIPTION } from '../../../domain/deployment-status/url.ts'
-import { whyNotLive } from '../../../domain/deployment-status/why-not-live.ts'
+import { deploymentStatus, deploymentUrl, URL_DESCRIPTION } from '../../../domain/deployment-status/status.ts'
 import type { BulkResult } from '../../../domain/deployments/delete.ts'
 import type { DeploymentView } from '../../../domain/deployments/read.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'

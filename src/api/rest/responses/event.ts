@@ -1,11 +1,11 @@
 /** Events in REST (docs/api-rules.md#events-and-streams). */
 import { z } from 'zod'
-import { eventCursor } from '../../../domain/events/cursor.ts'
+import { knownReason } from '../../../domain/errors/reasons.ts'
 import type { EventPage } from '../../../domain/events/page.ts'
+import { eventCursor } from '../../../domain/events/range.ts'
 import type { StoredEvent } from '../../../domain/events/read.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { EVENT_TYPES, type EventActor } from '../../../domain/values/event-types.ts'
-import { knownReason } from '../../../domain/values/reasons.ts'
 import { RevisionStatus } from '../../../domain/values/row-types.ts'
 import { actor, describeWords } from './actor.ts'
 import { responseSchema, time } from './response-schema.ts'

@@ -1,8 +1,9 @@
-/** Authorizations, tokens, connections and access tokens in REST (docs/oauth.md#rules). */
+/** OAuth in REST: providers, authorizations, tokens, connections and access tokens (docs/oauth.md#rules). */
 import { z } from 'zod'
 import { AUTHORIZATION_STATUSES, type AuthorizationView } from '../../../domain/oauth/authorizations/authorization.ts'
 import type { ConnectionView } from '../../../domain/oauth/tokens/connections.ts'
 import type { IssuedToken } from '../../../domain/oauth/tokens/issue.ts'
+import type { ReadableProvider } from '../../../domain/oauth/tokens/provider-access.ts'
 import {
   displayLabel,
   type ListedToken,
@@ -11,6 +12,13 @@ import {
   tokenStatusMessage,
 } from '../../../domain/oauth/tokens/token.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
+import {
+  AUTH_METHODS,
+  type AuthMethod,
+  CODE_CHALLENGE_METHODS,
+  PROVIDER_TYPES,
+  type ProviderType,
+} from '../../../domain/values/oauth-provider.ts'
 import { responseSchema, time } from './response-schema.ts'
 
 export const authorization = responseSchema(
@@ -115,4 +123,33 @@ export const accessToken = responseSchema(
     provider_account_label: z.string().nullable(),
   },
   (token: IssuedToken) => ({ providerAccountLabel: token.accountLabel }),
+)
+
+/** OAuth providers in REST (docs/oauth.md#rules). */
+export const oauthProvider = responseSchema(
+  { id: 'OAuthProvider', description: 'Answers never contain the client secret.' },
+  {
+    id: uuid,
+    organization_id: uuid,
+    provider_id: z
+      .string()
+      .describe('The identifier that you chose, unique in the organization. All other calls use it.'),
+    name: z.string(),
+    client_id: z.string(),
+    auth_url: z.string(),
+    token_url: z.string(),
+    uses_pkce: z.boolean(),
+    code_challenge_method: z.enum(CODE_CHALLENGE_METHODS).nullable(),
+    provider_type: z.enum(PROVIDER_TYPES).nullable(),
+    mcp_server_url: z.string().nullable(),
+    token_endpoint_auth_method: z.enum(AUTH_METHODS),
+    is_dynamic_client: z.boolean().describe('Whether this server registered the client.'),
+    created_at: time,
+    updated_at: time,
+  },
+  (row: ReadableProvider) => ({
+    codeChallengeMethod: row.codeChallengeMethod as (typeof CODE_CHALLENGE_METHODS)[number] | null,
+    providerType: row.providerType as ProviderType | null,
+    tokenEndpointAuthMethod: row.tokenEndpointAuthMethod as AuthMethod,
+  }),
 )

@@ -2,8 +2,10 @@
  * Declares the JSON of a REST answer once, as a zod schema. The types, the OpenAPI document, the checks of tests and the encoder
  * of domain objects come from it. See ../README.md.
  */
+
+import type { createJsonSchemaTransform } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type Camel, camel } from '../../../domain/parsing/naming.ts'
+import { type Camel, camel } from '../../../domain/parsing/codec.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 
 declare const SOURCE: unique symbol
@@ -88,4 +90,20 @@ function encoderOf(schema: z.core.$ZodType): Encode | null {
   if (schema instanceof z.ZodISODateTime) return (date: Date) => date.toISOString()
   const item = schema instanceof z.ZodArray && encoderOf(schema.element)
   return item ? (list: unknown[], ctx) => list.map((one) => item(one, ctx)) : null
+}
+
+/** JSON Schema by header name */
+export type ResponseHeaders = Record<string, { type: 'string'; format?: string; description: string }>
+
+type Transform = ReturnType<typeof createJsonSchemaTransform>
+
+/** Adds the declared `headers` of each response to the result of `transform`. */
+export function withResponseHeaders(transform: Transform): Transform {
+  return (route) => {
+    const transformed = transform(route)
+    const declared = (route.schema?.response ?? {}) as Record<string, { headers?: ResponseHeaders }>
+    const responses = (transformed.schema.response ?? {}) as Record<string, { headers?: ResponseHeaders }>
+    for (const [status, { headers }] of Object.entries(declared)) if (headers) responses[status]!.headers = headers
+    return transformed
+  }
 }

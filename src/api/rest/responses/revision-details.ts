@@ -1,9 +1,9 @@
 /** Details of a revision and the comparison of two revisions in REST. */
 import { z } from 'zod'
+import { snake } from '../../../domain/parsing/codec.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
-import { snake } from '../../../domain/parsing/naming.ts'
-import { COMPARED_PARTS } from '../../../domain/revision-diff/compare.ts'
-import type { RevisionComparison } from '../../../domain/revision-diff/compare-revisions.ts'
+import { COMPARED_PARTS } from '../../../domain/revisions/compare.ts'
+import type { RevisionComparison } from '../../../domain/revisions/compare-revisions.ts'
 import { buildPlanMembers } from '../../../domain/values/build-plan.ts'
 import { resourceSpec } from '../../../domain/values/resource-spec.ts'
 import { StepOutcome } from '../../../domain/values/row-types.ts'

@@ -1,11 +1,10 @@
 /** Webhook endpoints and their deliveries in REST (docs/webhooks.md). */
 import { z } from 'zod'
 import { uuid } from '../../../domain/parsing/fields.ts'
-import { WEBHOOK_EVENT_TYPES } from '../../../domain/values/webhook-events.ts'
+import { WEBHOOK_EVENT_TYPES } from '../../../domain/values/event-types.ts'
 import { DELIVERY_STATES, type DeliveryView, deliveryState, type Replayed } from '../../../domain/webhooks/delivery.ts'
 import { type EndpointView, WEBHOOK_FORMS, type WebhookForm } from '../../../domain/webhooks/endpoint.ts'
-import type { WithSecret } from '../../../domain/webhooks/manage.ts'
-import type { TestOutcome } from '../../../domain/webhooks/send-test.ts'
+import type { TestOutcome, WithSecret } from '../../../domain/webhooks/manage.ts'
 import { describeWords } from './actor.ts'
 import { pageSchema, responseSchema, time } from './response-schema.ts'
 

@@ -1,4 +1,6 @@
 /** Operations on deployments (docs/api-rules.md#paging, docs/deployments.md#deployments). */
+
+import { createDeploymentLink, linkInput } from '../../../domain/deployment-links.ts'
 import { deploymentValidUntil, earliest } from '../../../domain/deployment-status/expiry.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
@@ -15,13 +17,12 @@ import {
   listInput,
 } from '../../../domain/deployments/read.ts'
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
-import { restartDeployment, restartInput } from '../../../domain/deployments/restart.ts'
-import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
+import { restartDeployment, restartInput, updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
 import { seesValues } from '../../../domain/transaction/access.ts'
 import type { ReadContext } from '../../../domain/transaction/context.ts'
 import { cacheable } from '../framework/cached-responses.ts'
 import { handledBy, noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
-import { bulkDeletion, deployment, deploymentList } from '../responses/deployment.ts'
+import { bulkDeletion, deployment, deploymentLink, deploymentList } from '../responses/deployment.ts'
 import { writtenDeployment } from './written.ts'
 
 const tag = 'Deployments'
@@ -131,5 +132,22 @@ export const deployments: Operation[] = [
     ifMatch: true,
     ...noContent('The deployment is being deleted.', deleteDeployment),
     errors: [404],
+  }),
+]
+
+/** Signed links to agents (docs/deployments.md#access). */
+export const deploymentLinks: Operation[] = [
+  operation({
+    method: 'POST',
+    path: '/v2/deployments/{deployment_id}/links',
+    operationId: 'createDeploymentLink',
+    summary: 'Create a link that opens the agent in a browser',
+    description:
+      'The link contains a signed token, so the browser needs no key. It ends at `expires_at`, and before that with the key or session that created it. Of a public deployment it is the plain address. Answers 409 before the first deploy.',
+    tag: 'Deployments',
+    input: linkInput,
+    idempotency: 'no-effect',
+    ...singleResponse(201, 'The link.', deploymentLink, createDeploymentLink),
+    errors: [404, 409],
   }),
 ]

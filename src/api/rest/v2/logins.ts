@@ -2,7 +2,7 @@
 import { approveInput, approveLogin, refuseInput, refuseLogin } from '../../../domain/logins/decide.ts'
 import { findInput, findLogin } from '../../../domain/logins/login.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
-import { login } from '../responses/login.ts'
+import { login } from '../responses/session.ts'
 
 const tag = 'Logins'
 

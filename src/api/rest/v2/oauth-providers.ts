@@ -1,6 +1,5 @@
 /** Operations on OAuth providers (docs/oauth.md#rules). */
 import { z } from 'zod'
-import { getInput, getProvider, listInput, listProviders } from '../../../domain/oauth/provider-access.ts'
 import { discoverInput, discoverMcpProvider } from '../../../domain/oauth/providers/discover.ts'
 import {
   createInput,
@@ -10,9 +9,10 @@ import {
   updateInput,
   updateProvider,
 } from '../../../domain/oauth/providers/manage.ts'
+import { getInput, getProvider, listInput, listProviders } from '../../../domain/oauth/tokens/provider-access.ts'
 import { cacheable } from '../framework/cached-responses.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
-import { oauthProvider } from '../responses/oauth-provider.ts'
+import { oauthProvider } from '../responses/oauth-token.ts'
 
 const tag = 'OAuth providers'
 

@@ -1,11 +1,48 @@
-/** Operations on a person's OAuth tokens (docs/oauth.md#rules). Agents get access tokens by connections.ts. */
+/** Operations on a person's authorizations and OAuth tokens (docs/oauth.md#rules). Agents get access tokens by connections.ts. */
 import { z } from 'zod'
+import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
+import {
+  authenticateInput,
+  waitForAuthorization,
+  waitInput,
+} from '../../../domain/oauth/authorizations/authorization.ts'
 import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
 import { listInput, listTokens, updateInput, updateToken } from '../../../domain/oauth/tokens/token.ts'
 import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
-import { deletedTokens, oauthToken } from '../responses/oauth-token.ts'
+import { authorization, deletedTokens, oauthToken } from '../responses/oauth-token.ts'
 
+/** Operations on OAuth authorizations (docs/oauth.md#rules). */
 const tag = 'OAuth tokens'
+
+export const authorizations: Operation[] = [
+  operation({
+    method: 'POST',
+    path: '/v2/auth/authenticate',
+    operationId: 'authenticate',
+    summary: 'Get a token for a person’s account, or the page where the person authorizes it',
+    description:
+      'Answers immediately. Unless the status is `completed`, the person opens `url` once, within 15 minutes. GET /v2/auth/wait/{auth_id} answers when the person has returned. With `connection_required` you can connect the agent to the existing token instead.',
+    tag,
+    input: authenticateInput,
+    idempotency: 'no-effect',
+    ...singleResponse(200, 'The state of the authorization.', authorization, authenticate),
+    errors: [404, 409],
+    // `url` contains the state, which is enough to finish the authorization
+    headers: { 'cache-control': 'no-store' },
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/auth/wait/{auth_id}',
+    operationId: 'waitForAuthorization',
+    summary: 'Wait until the person has returned',
+    description:
+      'Answers when the authorization is `completed`, or `pending` when the wait ends. It answers 409 with the reason if the authorization failed: the person declined, the provider refused, or the time ran out. Only the caller that started the authorization and the user who gets the token may call it.',
+    tag,
+    input: waitInput,
+    ...singleResponse(200, 'The state of the authorization.', authorization, waitForAuthorization),
+    errors: [404, 409],
+  }),
+]
 
 export const oauthTokens: Operation[] = [
   operation({

@@ -1,10 +1,14 @@
 /** Operations on revisions (docs/api-rules.md#paging, docs/deployments.md#revisions-and-rollouts). */
 import { getRevisionDetails, revisionDetailsInput } from '../../../domain/deployments/revision-details.ts'
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
-import { compareInput, compareRevisions } from '../../../domain/revision-diff/compare-revisions.ts'
+import { compareInput, compareRevisions } from '../../../domain/revisions/compare-revisions.ts'
 import { getRevision, getRevisionInput, listRevisions, listRevisionsInput } from '../../../domain/revisions/read.ts'
-import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
-import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
+import {
+  interruptInput,
+  interruptRevision,
+  redeployInput,
+  redeployRevision,
+} from '../../../domain/rollouts/redeploy.ts'
 import { cacheable } from '../framework/cached-responses.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { revision, revisionList } from '../responses/revision.ts'

@@ -19,10 +19,11 @@ import {
   deleteInput,
   rotateEndpointSecret,
   rotateInput,
+  testEndpoint,
+  testInput,
   updateEndpoint,
   updateInput,
 } from '../../../domain/webhooks/manage.ts'
-import { testEndpoint, testInput } from '../../../domain/webhooks/send-test.ts'
 import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import {
   deliveriesReplayed,

@@ -3,7 +3,7 @@ import { readWritten, readWrittenRevision } from '../../../domain/deployments/re
 import type { WriteVerb, Written } from '../../../domain/transaction/once.ts'
 import { handledBy } from '../framework/operation.ts'
 import { deployment } from '../responses/deployment.ts'
-import type { ResponseHeaders } from '../responses/response-headers.ts'
+import type { ResponseHeaders } from '../responses/response-schema.ts'
 import { revision } from '../responses/revision.ts'
 
 /** Identifies the revision of this call, even if concurrent calls create others. */

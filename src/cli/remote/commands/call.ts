@@ -1,5 +1,5 @@
 /** `call`: sends a request to a deployment's agent, with the credential of the context. */
-import { agentUrl } from '../../../client/agent-url.ts'
+import { agentUrl } from '../../../client/find.ts'
 import type { Deployment } from '../../../client/index.ts'
 import { CommandError, UsageError } from '../../terminal/command.ts'
 import { remoteCommand, repeatable } from '../frame/call.ts'

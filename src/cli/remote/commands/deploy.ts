@@ -19,10 +19,8 @@ import {
   secretChanges,
   secretsBody,
 } from '../deploy/secrets.ts'
-import { type RemoteCall, remoteCommand, repeatable, wholeNumber } from '../frame/call.ts'
-import { WAIT_DETAILS } from '../frame/follow.ts'
-import { addRolloutOptions, rolloutResult } from '../frame/rollout.ts'
-import { checkServerVersion } from '../frame/server-version.ts'
+import { checkServerVersion, type RemoteCall, remoteCommand, repeatable, wholeNumber } from '../frame/call.ts'
+import { addRolloutOptions, rolloutResult, WAIT_DETAILS } from '../frame/follow.ts'
 
 export const deploy = remoteCommand({
   examples: [

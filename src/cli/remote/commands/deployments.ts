@@ -1,8 +1,8 @@
 /** A deployment as it is: `list`, `status`, `revisions`, `open`, and its end, `delete`. */
 import { Option } from '@commander-js/extra-typings'
 import type { Client, Revision } from '../../../client/index.ts'
-import { openBrowser } from '../../terminal/browser.ts'
 import { CommandError, formatTable } from '../../terminal/command.ts'
+import { openBrowser } from '../../terminal/io.ts'
 import { remoteCommand } from '../frame/call.ts'
 import { addLimitOption, readPages } from '../frame/pages.ts'
 

@@ -1,8 +1,7 @@
 /** `whoami`: the server, the credential and its rights. `version`: the versions of the command line and of the server. */
 import { command } from '../../terminal/command.ts'
 import { VERSION } from '../../terminal/version.ts'
-import { connect, connectionOf, remoteCommand, withErrors } from '../frame/call.ts'
-import { warnIfNewer } from '../frame/server-version.ts'
+import { connect, connectionOf, remoteCommand, warnIfNewer, withErrors } from '../frame/call.ts'
 
 export const whoami = remoteCommand({
   examples: ['whoami', 'whoami --context prod --json'],

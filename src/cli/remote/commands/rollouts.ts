@@ -2,8 +2,14 @@
 import { type Deployment, WaitTimeoutError } from '../../../client/index.ts'
 import type { Outcome, Result } from '../../terminal/command.ts'
 import { isUnavailable, remoteCommand, seconds } from '../frame/call.ts'
-import { addWaitOptions, followRevision, WAIT_DETAILS } from '../frame/follow.ts'
-import { addRolloutOptions, newestRollout, rolloutResult } from '../frame/rollout.ts'
+import {
+  addRolloutOptions,
+  addWaitOptions,
+  followRevision,
+  newestRollout,
+  rolloutResult,
+  WAIT_DETAILS,
+} from '../frame/follow.ts'
 
 export const redeploy = remoteCommand({
   examples: ['redeploy my-agent', 'redeploy my-agent --revision 0198c5b4-7a52-7cc1-b7a3-6f0d52a4cbf1 --no-wait'],

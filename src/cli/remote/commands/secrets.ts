@@ -5,8 +5,7 @@ import { formatTable, type Result, UsageError } from '../../terminal/command.ts'
 import { readInput } from '../../terminal/input.ts'
 import { describeChanges, readSecrets, readSecretsFile, secretChanges, secretsBody } from '../deploy/secrets.ts'
 import { type RemoteCall, remoteCommand } from '../frame/call.ts'
-import { WAIT_DETAILS } from '../frame/follow.ts'
-import { addRolloutOptions, type RolloutOptions, rolloutResult } from '../frame/rollout.ts'
+import { addRolloutOptions, type RolloutOptions, rolloutResult, WAIT_DETAILS } from '../frame/follow.ts'
 
 export const list = remoteCommand({
   examples: ['secrets list my-agent', 'secrets list my-agent --json'],

@@ -1,4 +1,7 @@
-/** Waits for a revision, prints its progress and its outcome with the reason and the last log lines. */
+/**
+ * Commands of rollouts: their options, and the wait for a revision, which prints its progress and its outcome with the reason
+ * and the last log lines.
+ */
 import type { Command, OptionValues } from '@commander-js/extra-typings'
 import { type Client, type Deployment, type LogLine, type Revision, WaitTimeoutError } from '../../../client/index.ts'
 import type { Outcome, Result } from '../../terminal/command.ts'
@@ -146,4 +149,42 @@ async function lastLines({ api }: Client, { deployment_id, id, status }: Revisio
     })
     .catch(() => ({ data: undefined }))
   return data?.logs.map(({ message }) => message) ?? []
+}
+
+export type RolloutOptions = WaitOptions & {
+  /** false: `--no-wait` */
+  wait: boolean
+}
+
+/** What a command does after a write that may have started a rollout: wait for its end, or say how. */
+export const addRolloutOptions = <A extends unknown[], O extends OptionValues>(command: Command<A, O>) =>
+  addWaitOptions(command).option('--no-wait', 'don’t wait for the end of the rollout') as Command<A, O & RolloutOptions>
+
+/** `revisionId`: the revision that the write created or rolled out; null: the change needs no rollout. */
+export async function rolloutResult(
+  call: RemoteCall,
+  options: RolloutOptions,
+  deployment: Deployment,
+  revisionId: string | null,
+): Promise<Result> {
+  if (revisionId !== null && options.wait) return followRevision(call, options, deployment, revisionId)
+  const { id, name } = deployment
+  return {
+    outcome: 'done',
+    json: { deployment_id: id, name, revision_id: revisionId },
+    text: revisionId === null ? `${name}: the change needs no rollout.` : `To wait: pilothouse wait ${id}`,
+  }
+}
+
+const UNFINISHED_STATUSES = 'CREATING,QUEUED,AWAITING_BUILD,BUILDING,AWAITING_DEPLOY,DEPLOYING'
+const TURN_STATUSES = ['AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING']
+
+/** Returns the revision of the newest open rollout, which may redeploy an older revision; otherwise the latest revision. */
+export async function newestRollout({ api }: Client, { id, latest_revision_id }: Deployment): Promise<string> {
+  const params = { path: { deployment_id: id }, query: { status: UNFINISHED_STATUSES } }
+  const { data } = await api.GET('/v2/deployments/{deployment_id}/revisions', { params })
+  const { resources } = data!
+  // at most one revision waits while another has its turn; the waiting one has the newer rollout
+  const open = resources.find(({ status }) => !TURN_STATUSES.includes(status)) ?? resources[0]
+  return open?.id ?? latest_revision_id!
 }

@@ -1,9 +1,8 @@
 /** Shows an agent's answer: status, times, headers, and the body by its kind. */
 import { Badge, Box, Code, Group, Stack, Text } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Copy } from '../copy.tsx'
 import type { Answer, AnswerBody, AnswerEvent } from './answer.ts'
-import { JsonView } from './json-view.tsx'
 import { parseJson } from './request.ts'
 import classes from './try-it.module.css'
 
@@ -117,3 +116,71 @@ function Event({ event: { number, name, id, data } }: { event: AnswerEvent }) {
 const duration = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`)
 const size = (bytes: number): string =>
   bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
+
+/** Objects and lists down to this depth are open, if they are short. */
+const OPEN_DEPTH = 2
+const SHORT = 50
+/** Longer lists show only their first members. */
+const MAX_MEMBERS = 500
+
+interface JsonProps {
+  value: unknown
+  /** of the member */
+  name?: string
+  depth?: number
+}
+
+/** JSON with members that fold. Folded content is rendered when it is opened. */
+function JsonView({ value, name, depth = 0 }: JsonProps): ReactNode {
+  const label = name !== undefined && <span className={classes.member}>{name}: </span>
+  if (value === null || typeof value !== 'object')
+    return (
+      <div className={classes.json}>
+        {label}
+        <span data-type={typeof value}>{JSON.stringify(value)}</span>
+      </div>
+    )
+  return <Folded label={label} value={value} depth={depth} />
+}
+
+function Folded({ label, value, depth }: { label: ReactNode; value: object; depth: number }) {
+  const isList = Array.isArray(value)
+  const members = Object.entries(value)
+  const [isOpen, setIsOpen] = useState(depth < OPEN_DEPTH && members.length <= SHORT)
+  const [start, end] = isList ? ['[', ']'] : ['{', '}']
+  if (members.length === 0)
+    return (
+      <div className={classes.json}>
+        {label}
+        {start}
+        {end}
+      </div>
+    )
+  return (
+    <details className={classes.json} open={isOpen} onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+      <summary>
+        {label}
+        {start}
+        {!isOpen && (
+          <>
+            <span className={classes.count}>
+              {members.length} {isList ? 'items' : 'members'}
+            </span>
+            {end}
+          </>
+        )}
+      </summary>
+      {isOpen && (
+        <>
+          <div className={classes.members}>
+            {members.slice(0, MAX_MEMBERS).map(([name, one]) => (
+              <JsonView key={name} value={one} depth={depth + 1} {...(!isList && { name })} />
+            ))}
+            {members.length > MAX_MEMBERS && `… ${members.length - MAX_MEMBERS} more`}
+          </div>
+          {end}
+        </>
+      )}
+    </details>
+  )
+}

@@ -3,13 +3,12 @@ import { Alert, Button, NativeSelect, Stack, Text, Textarea, type TextareaProps,
 import { IconPlayerStop, IconSend } from '@tabler/icons-react'
 import { useState } from 'react'
 import { CopyBlock } from '../copy.tsx'
-import { Form } from '../form.tsx'
+import { Form } from '../dialog-form.tsx'
 import { TimeAgo } from '../time.tsx'
 import { AnswerView } from './answer-view.tsx'
-import { keepCall, type RecentCall, readRecentCalls } from './recent-calls.ts'
 import { type CallRequest, curlCommand, hasBody, METHODS, parseHeaders, targetOf, unsentHeaders } from './request.ts'
 import classes from './try-it.module.css'
-import { type CalledDeployment, useCall } from './use-call.ts'
+import { type CalledDeployment, keepCall, type RecentCall, readRecentCalls, useCall } from './use-call.ts'
 
 const FIRST: CallRequest = { method: 'GET', path: '/', headers: '', body: '' }
 

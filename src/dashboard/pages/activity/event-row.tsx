@@ -6,8 +6,7 @@ import { LinkTo } from '../../components/links.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import classes from './activity.module.css'
-import type { EventData } from './event.ts'
-import type { ActivityEntry } from './group-events.ts'
+import type { ActivityEntry, EventData } from './event.ts'
 import { revisionSentence, sentenceOf } from './sentences.ts'
 
 interface EventRowProps {

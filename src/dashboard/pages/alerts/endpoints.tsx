@@ -6,12 +6,11 @@ import { useQuery } from 'urql'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { useCommand, useUncachedWrite } from '../../api/use-write.ts'
 import { ActionMenu } from '../../components/action-menu.tsx'
-import { confirmation } from '../../components/dialog-form.tsx'
+import { confirmation, DialogForm } from '../../components/dialog-form.tsx'
 import { QueryView } from '../../components/page.tsx'
 import { useNewEvents } from '../../components/refresh.ts'
 import { TimeAgo } from '../../components/time.tsx'
 import { CreateEndpoint } from './create-endpoint.tsx'
-import { DeadLetters } from './dead-letters.tsx'
 import { Rows, RowText, Section } from './section.tsx'
 
 const endpointsQuery = graphql(`
@@ -126,5 +125,49 @@ function EndpointRow({ endpoint }: { endpoint: Endpoint }) {
         ]}
       />
     </>
+  )
+}
+
+const deadLettersQuery = graphql(`
+  query DeadLetters($id: ID!) {
+    endpointDeliveries(webhookEndpointId: $id, state: dead, first: 20) {
+      totalCount
+      nodes {
+        id
+        eventType
+        tries
+        error
+        createdAt
+      }
+    }
+  }
+`)
+
+/** The newest dead letters of a webhook endpoint. All of them can be sent again. */
+function DeadLetters({ endpointId, onClose }: { endpointId: string; onClose(): void }) {
+  const variables = { id: endpointId }
+  const query = useQuery({ query: deadLettersQuery, variables, requestPolicy: 'network-only' })
+  const [replay] = useCommand('replayEndpointDeliveries')
+  const total = query[0].data?.endpointDeliveries.totalCount ?? 0
+  return (
+    <DialogForm
+      verb={`Send ${total} again`}
+      disabled={total === 0}
+      onSubmit={() => replay({ webhookEndpointId: endpointId })}
+      onClose={onClose}
+    >
+      <Text size="sm">Messages that were not delivered within 24 hours. They are kept for 30 days.</Text>
+      <QueryView query={query}>
+        {({ endpointDeliveries: { nodes } }) => (
+          <Rows items={nodes} empty="There are none.">
+            {({ eventType, tries, error, createdAt }) => (
+              <RowText name={eventType}>
+                <TimeAgo at={createdAt} />, {tries} tries: the endpoint {error}
+              </RowText>
+            )}
+          </Rows>
+        )}
+      </QueryView>
+    </DialogForm>
   )
 }

@@ -10,9 +10,9 @@ import 'uplot/dist/uPlot.min.css'
 import { REVISION_STATES } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { duration } from '../../components/time.tsx'
-import classes from './rollout-chart.module.css'
+import classes from './deployment.module.css'
 import { indexAt, type Plot, type PlotColors, plotRollouts } from './rollout-plot.ts'
-import { MIN_ROLLOUTS, type Rollout, rolloutTimesQuery, toRollouts, typicalTimes } from './rollout-times.ts'
+import { MIN_ROLLOUTS, type Rollout, rolloutTimesQuery, toRollouts, typicalTimes } from './stages.ts'
 
 /** Theme colours with a contrast of at least 3:1 to the page. */
 const COLORS: Record<'light' | 'dark', PlotColors> = {

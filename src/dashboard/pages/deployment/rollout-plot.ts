@@ -1,7 +1,7 @@
 /** Draws the chart with uPlot: per rollout one bar of waiting, build and deploy, and a mark if it didn't go live. */
 import uPlot from 'uplot'
 import { duration } from '../../components/time.tsx'
-import type { Rollout } from './rollout-times.ts'
+import type { Rollout } from './stages.ts'
 
 export type Plot = uPlot
 

@@ -9,8 +9,8 @@ import {
   IconClock,
 } from '@tabler/icons-react'
 import { duration, Elapsed, TimeAgo } from '../../components/time.tsx'
+import classes from './deployment.module.css'
 import type { TimelineRevision } from './documents.ts'
-import classes from './rollout-progress.module.css'
 import { type Stage, type StageState, stagesOf } from './stages.ts'
 
 const WORDS: Record<StageState, string> = {

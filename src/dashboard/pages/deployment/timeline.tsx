@@ -1,20 +1,25 @@
-/** The revisions of a deployment, newest first, with their source, trigger, author, duration and actions. */
+/**
+ * The revisions of a deployment, newest first, with their source, trigger, author, duration and actions. The newest come with
+ * the page, older pages on request. Those are read again after each change: an old revision may have been redeployed.
+ */
 import { Button, Group, Stack, Text } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import { useClient } from 'urql'
 import { redeployVerb } from '../../components/action-target.ts'
 import { ActorName } from '../../components/actor-name.tsx'
 import { isOpen, REVISION_STATES, stateOf } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { useHasRole } from '../../components/me.ts'
+import { useDeploymentRefresh } from '../../components/refresh.ts'
 import { interruptDialog, redeployDialog } from '../../components/revision-dialogs.tsx'
 import { RevisionSourceLine } from '../../components/revision-source.tsx'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { duration, Elapsed, TimeAgo } from '../../components/time.tsx'
 import type { DeploymentDialog } from './actions.tsx'
-import type { ShownDeployment, TimelineRevision } from './documents.ts'
+import classes from './deployment.module.css'
+import { olderQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
 import { RevisionMenu } from './revision-menu.tsx'
-import classes from './timeline.module.css'
-import { useRevisions } from './use-revisions.ts'
 
 const TRIGGERS = {
   create: 'Created',
@@ -185,4 +190,55 @@ function StatusMessage({
       {statusMessage}
     </Text>
   )
+}
+
+interface Older {
+  pages: number
+  /** includes the newest ones of that time, because one of them may have left the newest page since */
+  revisions: TimelineRevision[]
+  hasMore: boolean
+}
+
+/** `more` reads the next page; null: there is none. */
+function useRevisions({ id, newest }: ShownDeployment): {
+  revisions: TimelineRevision[]
+  more: (() => Promise<void>) | null
+  busy: boolean
+} {
+  const client = useClient()
+  const [older, setOlder] = useState<Older>({ pages: 0, revisions: [], hasMore: newest.pageInfo.hasNextPage })
+  const [busy, setBusy] = useState(false)
+  // of two concurrent reads the later one wins
+  const turn = useRef(0)
+  const read = async (pages: number) => {
+    const own = ++turn.current
+    const revisions = [...newest.nodes]
+    let page = newest.pageInfo
+    for (let i = 0; i < pages && page.hasNextPage; i++) {
+      const variables = { id, after: page.endCursor }
+      const { data } = await client.query(olderQuery, variables, { requestPolicy: 'network-only' }).toPromise()
+      if (!data?.deployment || own !== turn.current) return
+      revisions.push(...data.deployment.revisions.nodes)
+      page = data.deployment.revisions.pageInfo
+    }
+    setOlder({ pages, revisions, hasMore: page.hasNextPage })
+  }
+  const again = () => older.pages > 0 && void read(older.pages)
+  useDeploymentRefresh(id, again)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: older pages start where the newest page ends
+  useEffect(() => void again(), [newest.pageInfo.endCursor])
+  const more = async () => {
+    setBusy(true)
+    await read(older.pages + 1)
+    setBusy(false)
+  }
+  // the newest page is fresher
+  const all = new Map(older.revisions.map((one) => [one.id, one]))
+  for (const one of newest.nodes) all.set(one.id, one)
+  const hasMore = older.pages > 0 ? older.hasMore : newest.pageInfo.hasNextPage
+  return {
+    revisions: [...all.values()].sort((a, b) => b.number - a.number),
+    more: hasMore ? more : null,
+    busy,
+  }
 }

@@ -17,12 +17,10 @@ import {
   useRef,
   useState,
 } from 'react'
-import { Changed, hasRollout, Rollout, Serving, Source, Tags, Why } from './cells.tsx'
+import { Changed, hasRollout, ReasonTooltip, Rollout, Serving, Source, Tags, Traffic, Why, whyId } from './cells.tsx'
 import classes from './deployments.module.css'
-import { ReasonTooltip, whyId } from './reason-tooltip.tsx'
 import type { Pages, Row, Rows } from './row-pages.ts'
 import type { Sort, View } from './search.ts'
-import { Traffic } from './traffic.tsx'
 import { TrafficContext, useTraffic } from './use-traffic.ts'
 
 interface Column {

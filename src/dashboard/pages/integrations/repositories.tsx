@@ -6,8 +6,7 @@ import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { Copy } from '../../components/copy.tsx'
-import { Loading, QueryView } from '../../components/page.tsx'
-import { Paging } from '../../components/paging.tsx'
+import { Loading, Paging, QueryView } from '../../components/page.tsx'
 
 const repositoriesQuery = graphql(`
   query Repositories($id: ID!, $search: String, $after: String) {

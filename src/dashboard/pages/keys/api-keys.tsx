@@ -1,13 +1,14 @@
 /** The API keys that can act in this workspace: the user's own, or all for admins. */
-import { Group, Text } from '@mantine/core'
+import { Code, Group, Text } from '@mantine/core'
 import { graphql, type ResultOf, readFragment } from '../../api/graphql.ts'
 import { DialogButton } from '../../components/action-menu.tsx'
 import { actorFragment } from '../../components/actor-name.tsx'
+import { CreateSecret } from '../../components/create-secret.tsx'
 import { confirmation } from '../../components/dialog-form.tsx'
 import { useMe } from '../../components/me.ts'
 import { TimeAgo } from '../../components/time.tsx'
 import { AccessList, END_BUTTON } from './access-list.tsx'
-import { CreateKey } from './create-key.tsx'
+import { KeyForm } from './key-form.tsx'
 
 const keysQuery = graphql(`
   query ApiKeys($after: String) {
@@ -112,4 +113,20 @@ const Prefix = ({ children }: { children: string }) => (
   <Text span ff="monospace" fz="xs">
     {children}…
   </Text>
+)
+
+/** The button and dialog that create an API key and show it once. */
+const CreateKey = () => (
+  <CreateSecret
+    label="New key"
+    title="New API key"
+    what="key"
+    form={KeyForm}
+    help={({ name }) => (
+      <>
+        “{name}” is shown only once. Store it where your program can read it, and send it in the header{' '}
+        <Code>X-Api-Key</Code>.
+      </>
+    )}
+  />
 )

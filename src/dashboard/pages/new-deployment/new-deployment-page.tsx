@@ -1,23 +1,23 @@
-/** `/w/$ws/deployments/new`: creates a deployment and opens its rollout. */
+/** `/w/$ws/deployments/new`: creates a deployment, uploads its source, and opens its rollout. A retry skips the steps that succeeded. */
 import { Alert, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
+import { graphql } from '../../api/graphql.ts'
 import { asFieldError, type Problem } from '../../api/problem.ts'
-import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
-import { Form } from '../../components/form.tsx'
+import { useWrite } from '../../api/use-write.ts'
+import { Form } from '../../components/dialog-form.tsx'
 import { INPUT_FIELDS } from '../../components/input-fields.ts'
 import { useHasRole } from '../../components/me.ts'
-import { Empty, Page } from '../../components/page.tsx'
+import { Breadcrumbs, Empty, Page } from '../../components/page.tsx'
 import { DropSource, UploadStatus } from '../../components/upload/drop-source.tsx'
 import type { Source } from '../../components/upload/source.ts'
+import { type UploadProgress, useUpload } from '../../components/upload/use-upload.ts'
 import { ApiPreview } from './api-preview.tsx'
-import { EMPTY_DRAFT, formFieldOf, type SourceKind, suggestName } from './draft.ts'
-import { FromGit } from './from-git.tsx'
-import { FromImage } from './from-image.tsx'
+import { type Draft, EMPTY_DRAFT, formFieldOf, type SourceKind, suggestName, toCreateInput } from './draft.ts'
 import { BuildFields, Field, MoreFields, SecretsFields } from './more-fields.tsx'
 import classes from './new-deployment.module.css'
-import { useCreateDeployment } from './use-create-deployment.ts'
+import { FromGit, FromImage } from './sources.tsx'
 
 export default function NewDeploymentPage() {
   const { ws } = useParams({ from: '/w/$ws/deployments/new' })
@@ -137,4 +137,65 @@ function OtherErrors({ problem, from }: { problem: Problem; from: SourceKind }) 
       {others.length > 0 ? others.map(({ message }) => message).join(' ') : problem.message}
     </Alert>
   )
+}
+
+const createMutation = graphql(`
+  mutation NewDeployment($input: CreateDeploymentInput!) {
+    createDeployment(input: $input) {
+      __typename
+      ... on CreateDeploymentSuccess {
+        deployment {
+          id
+        }
+        revision {
+          id
+        }
+      }
+    }
+  }
+`)
+
+const setSourceMutation = graphql(`
+  mutation UseUpload($input: UpdateDeploymentInput!) {
+    updateDeployment(input: $input) {
+      __typename
+      ... on UpdateDeploymentSuccess {
+        revision {
+          id
+        }
+      }
+    }
+  }
+`)
+
+type Result = { ok: true; value: { deploymentId: string; revisionId: string } } | { ok: false; problem: Problem }
+
+/** Never throws. `sending`: progress of the upload. */
+function useCreateDeployment(): [
+  create: (draft: Draft, source: Source | null) => Promise<Result>,
+  sending: UploadProgress,
+] {
+  const [createDeployment] = useWrite(createMutation)
+  const [send, sending] = useUpload()
+  const [setSource] = useWrite(setSourceMutation)
+  /** a created deployment whose upload has not succeeded yet */
+  const pendingUpload = useRef<{ id: string; input: string } | null>(null)
+
+  const create = async (draft: Draft, source: Source | null): Promise<Result> => {
+    const input = toCreateInput(draft)
+    if (draft.from !== 'upload' || pendingUpload.current?.input !== JSON.stringify(input)) {
+      const outcome = await createDeployment({ input })
+      if (!outcome.ok) return outcome
+      const { deployment, revision } = outcome.value
+      if (draft.from !== 'upload') return { ok: true, value: { deploymentId: deployment.id, revisionId: revision.id } }
+      pendingUpload.current = { id: deployment.id, input: JSON.stringify(input) }
+    }
+    const deploymentId = pendingUpload.current!.id
+    const sent = await send(deploymentId, source!)
+    if (!sent.ok) return sent
+    const sourceRevisionConfig = { sourceTarballPath: sent.objectPath }
+    const used = await setSource({ input: { deploymentId, sourceRevisionConfig } })
+    return used.ok ? { ok: true, value: { deploymentId, revisionId: used.value.revision!.id } } : used
+  }
+  return [create, sending]
 }

@@ -1,5 +1,16 @@
-/** The dialog that connects an account: provider, scopes and agent, then consent at the provider. */
-import { Alert, Button, Group, Loader, NativeSelect, Stack, TagsInput, Text } from '@mantine/core'
+/** The dialog that connects an account: provider, scopes and agent, then consent at the provider. Also the field of an agent. */
+import {
+  Alert,
+  Autocomplete,
+  type AutocompleteProps,
+  Button,
+  Group,
+  Loader,
+  NativeSelect,
+  Stack,
+  TagsInput,
+  Text,
+} from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
 import { useEffect, useState } from 'react'
 import { useQuery } from 'urql'
@@ -8,7 +19,8 @@ import { graphql } from '../../api/graphql.ts'
 import { isTransient, problemOf } from '../../api/problem.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { DialogForm, useFields } from '../../components/dialog-form.tsx'
-import { AgentField } from './agent-field.tsx'
+import { INPUT_FIELDS } from '../../components/input-fields.ts'
+import { useHasRole } from '../../components/me.ts'
 import { providersQuery } from './documents.ts'
 
 const authenticateMutation = graphql(`
@@ -161,4 +173,40 @@ function useConsent(authId: string, onConnected: () => void): string | null {
     }
   }, [uncached, authId])
   return wrong
+}
+
+const agentsQuery = graphql(`
+  query KnownAgents($isAdmin: Boolean!) {
+    connections(first: 100) {
+      nodes {
+        id
+        agentId
+      }
+    }
+    apiKeys(first: 100) @include(if: $isAdmin) {
+      nodes {
+        id
+        agentId
+        revokedAt
+      }
+    }
+  }
+`)
+
+/** Chooses an agent: one with a connection, one with a key (for admins), or any name. */
+export function AgentField(props: Omit<AutocompleteProps, 'data' | 'placeholder'>) {
+  const isAdmin = useHasRole('admin')
+  const [{ data }] = useQuery({ query: agentsQuery, variables: { isAdmin } })
+  const known = [
+    ...(data?.connections.nodes ?? []),
+    ...(data?.apiKeys?.nodes ?? []).filter(({ revokedAt }) => revokedAt === null),
+  ].flatMap(({ agentId }) => agentId ?? [])
+  return (
+    <Autocomplete
+      maxLength={INPUT_FIELDS.CreateConnectionInput!.agentId!.maxLength}
+      {...props}
+      placeholder="my-agent"
+      data={[...new Set(known)].sort()}
+    />
+  )
 }

@@ -9,10 +9,9 @@ import { useCommand } from '../../api/use-write.ts'
 import { DialogButton } from '../../components/action-menu.tsx'
 import { confirmation } from '../../components/dialog-form.tsx'
 import { useHasRole } from '../../components/me.ts'
-import { Empty, Loading, QueryView } from '../../components/page.tsx'
-import { Paging } from '../../components/paging.tsx'
+import { Empty, Loading, Paging, QueryView } from '../../components/page.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import { AgentField } from './agent-field.tsx'
+import { AgentField } from './connect-account.tsx'
 import { accountLabel, type Token, tokensQuery } from './documents.ts'
 
 const connectionsQuery = graphql(`

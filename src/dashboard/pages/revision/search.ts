@@ -1,4 +1,4 @@
-/** The query string of a revision page: the log, its filters and a highlighted line. */
+/** The query strings of a revision's page (the log, its filters and a highlighted line) and of the comparison of two revisions. */
 import { isRange, type RangeName } from '../../components/metrics/ranges.ts'
 
 const TYPES = ['build', 'deploy'] as const
@@ -29,3 +29,19 @@ export function revisionSearch({ log, line, level, q, fields, since, all }: Reco
     all: all === true || undefined,
   }
 }
+
+export interface CompareSearch {
+  from?: string
+  to?: string
+}
+
+const id = (value: unknown) => (typeof value === 'string' && /^[0-9a-f-]{36}$/.test(value) ? value : undefined)
+
+/**
+ * The query string: two revision ids. Default: the active (or previous) and the latest one. `from=before`: the one before
+ * `to`.
+ */
+export const compareSearch = ({ from, to }: Record<string, unknown>): CompareSearch => ({
+  from: from === 'before' ? from : id(from),
+  to: id(to),
+})

@@ -1,8 +1,8 @@
 /** The section for source and build fields, and the General section with read-only facts. */
 import { Anchor, Text } from '@mantine/core'
 import { Copy } from '../../components/copy.tsx'
-import { Facts } from '../../components/facts.tsx'
 import { SOURCE_LABELS } from '../../components/labels.ts'
+import { Facts } from '../../components/page.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { appliesTo, SOURCE_FIELDS } from './fields.ts'
 import { Fields } from './resources-section.tsx'

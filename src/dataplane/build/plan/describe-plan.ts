@@ -1,4 +1,7 @@
-/** Describes a plan in one sentence, for the build log and the API. */
+/** Describes a plan: in one sentence for the build log and the API, and as the report of a build. */
+
+import type { BuildPlanReport } from '../../../domain/protocol/protocol.ts'
+import { BUILD_PLAN_LIMITS } from '../../../domain/protocol/requests.ts'
 import type { BuildPlan, InstallStep, Start } from './build-plan.ts'
 
 const NAMES = { node: 'Node', python: 'Python' }
@@ -36,3 +39,19 @@ export const hidePasswords = (text: string): string =>
 const startLine = ({ prestart, command }: Start): string => (prestart ? `${prestart} && ${command}` : command)
 const inFolder = (folder: string): string => (folder === '.' ? '' : ` in ${quotedFolder(folder)}`)
 const quotedFolder = (folder: string): string => (folder === '.' ? 'the root of the source' : `"${folder}"`)
+
+/** Makes the part of a plan that a revision shows. */
+export function planReport(plan: BuildPlan, mask: (text: string) => string): BuildPlanReport {
+  const shown = (text: string, max = BUILD_PLAN_LIMITS.command) => hidePasswords(mask(text)).slice(0, max)
+  const { kind, server } = plan
+  const sentence = shown(describePlan(plan), BUILD_PLAN_LIMITS.sentence)
+  if (kind === 'dockerfile') return { kind, server, sentence, install: [], build: null, start: null }
+  return {
+    kind,
+    server,
+    sentence,
+    install: plan.install.slice(0, BUILD_PLAN_LIMITS.commands).map((step) => shown(describeStep(step))),
+    build: plan.kind === 'node' && plan.build ? shown(plan.build.command) : null,
+    start: shown(plan.start.command),
+  }
+}

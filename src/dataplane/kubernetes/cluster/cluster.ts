@@ -9,8 +9,7 @@ import { Informers } from '../informers/informers.ts'
 import { type ClusterAccess, Store } from '../informers/store.ts'
 import type { LiveObject } from '../objects/types.ts'
 import { followLog, type LogArguments } from './follow-log.ts'
-import { podUsage } from './pod-usage.ts'
-import { readOnce, warnings } from './read.ts'
+import { podUsage, readOnce, warnings } from './read.ts'
 import { createWriter } from './write.ts'
 
 export interface ClusterOptions {

@@ -1,12 +1,12 @@
 /** Applies changed manifests of one deployment and prunes others. Records applied objects to detect drift. */
 import type { Logger } from 'pino'
 import type { Progress } from '../../../domain/protocol/protocol.ts'
+import { backoff } from '../../../platform/async/retry.ts'
 import { ApiRefused, Contended, LeaseOverError, StaleError } from '../api-server/errors.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Fence } from '../cluster/fencing.ts'
 import { componentOf } from '../objects/labels.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
-import { ObjectBackoff } from './backoff.ts'
 import { type AppliedObject, appliedObject, autoscaledKeys, hasDrifted, keyOf, manifestDigest } from './drift.ts'
 
 interface ApplierOptions {
@@ -193,4 +193,45 @@ async function allWritten(writes: Promise<void>[]): Promise<void> {
   const worst = [StaleError, LeaseOverError, ApiRefused].map((kind) => errors.find((error) => error instanceof kind))
   const error = worst.find(Boolean) ?? errors[0]
   if (error) throw error
+}
+
+/** Back-off for tries that concern one object each: repairs of drift, and requests that the API server refused. */
+export class ObjectBackoff {
+  readonly #tries = new Map<string, { count: number; last: number }>()
+  readonly #first: number
+  readonly #longest: number
+  readonly #calm: number
+
+  /** In ms: the first and longest wait, and the time without a try after which an object starts again. */
+  constructor(first: number, longest: number, calm = Number.POSITIVE_INFINITY) {
+    this.#first = first
+    this.#longest = longest
+    this.#calm = calm
+  }
+
+  /** ms until the next try for an object may run. */
+  wait(key: string, now = performance.now()): number {
+    const before = this.#recent(key, now)
+    return before ? Math.max(0, before.last + backoff(before.count - 1, this.#first, this.#longest) - now) : 0
+  }
+
+  add(key: string, now = performance.now()): void {
+    this.#tries.set(key, { count: (this.#recent(key, now)?.count ?? 0) + 1, last: now })
+  }
+
+  /** Keys of objects with at least this many recent tries. */
+  repeated(count: number, now = performance.now()): string[] {
+    return [...this.#tries.keys()].filter((key) => (this.#recent(key, now)?.count ?? 0) >= count)
+  }
+
+  /** Forgets one object, or all. */
+  forget(key?: string): void {
+    if (key === undefined) this.#tries.clear()
+    else this.#tries.delete(key)
+  }
+
+  #recent(key: string, now: number): { count: number; last: number } | null {
+    const before = this.#tries.get(key)
+    return before && now - before.last <= this.#calm ? before : null
+  }
 }

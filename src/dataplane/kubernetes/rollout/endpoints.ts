@@ -1,5 +1,9 @@
-/** Finds Services without endpoints although their pods are ready: a changed selector, or a slow cluster. Pure. */
+/**
+ * Finds why a deployment has no endpoints although its pods are ready: a changed selector, a slow cluster, or an HTTPRoute that its
+ * Gateway refuses by its listeners' rules for namespaces and hosts, or for its backend. Pure.
+ */
 import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
+import type { Progress } from '../../../domain/protocol/protocol.ts'
 import { componentOf } from '../objects/labels.ts'
 import type { Component, LiveObject } from '../objects/types.ts'
 import { isActive, isReady } from './pod-problems.ts'
@@ -38,4 +42,27 @@ export function servicesWithoutEndpoints(
     const message = `The Service ${name} has no endpoints, although ${ready.length} ${component} ${are} ready: no request reaches them`
     return [{ component, key: `${uid}/endpoints`, reason: 'NO_ENDPOINTS', message, graceMs: GRACE_MS }]
   })
+}
+
+/** The Gateway's controller sets them in the status of the route. */
+const CONDITIONS = ['Accepted', 'ResolvedRefs']
+
+interface Condition {
+  type: string
+  status: string
+  reason: string
+  message: string
+}
+
+/** Progress for users; null: no Gateway refuses a route. */
+export function refusedRoute(objects: readonly LiveObject[]): Progress | null {
+  const parents = objects
+    .filter(({ kind }) => kind === 'HTTPRoute')
+    .flatMap(({ status }) => (status as { parents?: { conditions?: Condition[] }[] } | undefined)?.parents ?? [])
+  const refusal = parents
+    .flatMap(({ conditions = [] }) => conditions)
+    .find(({ type, status }) => CONDITIONS.includes(type) && status === 'False')
+  if (!refusal) return null
+  const message = `The Gateway refuses the deployment’s HTTPRoute (${refusal.reason}): ${refusal.message}`
+  return { reason: 'NO_ENDPOINTS', message }
 }

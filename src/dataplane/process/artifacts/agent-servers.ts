@@ -18,7 +18,7 @@ import { LockError, withMachineLock } from '../isolation/machine-lock.ts'
 import { removeTrees } from '../isolation/untrusted-trees.ts'
 import type { Machine } from '../machine/machine.ts'
 import { inPath } from '../machine/toolchain.ts'
-import { sealTree } from './seal-tree.ts'
+import { sealTree } from './tree-copy.ts'
 import type { Python } from './virtual-environment.ts'
 
 const exec = promisify(execFile)

@@ -13,10 +13,10 @@ import type { AppLayout } from '../isolation/layout.ts'
 import type { Machine } from '../machine/machine.ts'
 import { runGroup } from '../processes/process-group.ts'
 import { agentServerFolder, ensureAgentServer } from './agent-servers.ts'
-import { FOLLOW_SOURCE } from './editable-installs.ts'
 import {
   createEnvironment,
   environmentVariables,
+  FOLLOW_SOURCE,
   findPython,
   type Python,
   sealEnvironment,

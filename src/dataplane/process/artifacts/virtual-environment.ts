@@ -1,6 +1,6 @@
 /**
- * Finds the Python of this machine, and manages a build's virtual environment at `environments/<artifact>/venv`. It contains
- * absolute paths, so it stays where it was created. All runs of the artifact share it, and root owns it like the artifact.
+ * Manages a build's virtual environment at `environments/<artifact>/venv`, which all its runs share and root owns. Its paths are
+ * absolute. Editable installs (`-e ./lib`) store the build tree's path; a look-up at Python's start finds the copy of the run.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
@@ -10,7 +10,7 @@ import type { Account } from '../../../platform/postgres/embedded/account.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import { type AppLayout, setPassThrough } from '../isolation/layout.ts'
 import { removeTrees } from '../isolation/untrusted-trees.ts'
-import { breakHardLinks, sealTree } from './seal-tree.ts'
+import { breakHardLinks, sealTree } from './tree-copy.ts'
 
 const exec = promisify(execFile)
 
@@ -92,3 +92,41 @@ export const removeEnvironment = (app: AppLayout, artifact: string): Promise<voi
  */
 export const openEnvironment = (venv: string, account: Account | null): void =>
   setPassThrough(path.dirname(venv), account)
+
+/** Variable with the absolute root of the agent's tree; set when FOLLOW_SOURCE changed the environment. */
+export const SOURCE_VARIABLE = 'PILOTHOUSE_SOURCE'
+
+const MARKER_FILE = 'pilothouse-editable'
+
+/** Whether `FOLLOW_SOURCE` changed this environment. */
+export const followsSource = (venv: string): boolean => fs.existsSync(path.join(venv, MARKER_FILE))
+
+/**
+ * Script for `python -I -c` with the environment's Python; the argument is the build tree. Build backends store its path in lines
+ * of .pth files, or as a string in a module that finds the packages.
+ */
+export const FOLLOW_SOURCE = `
+import os, re, sys, sysconfig
+site = sysconfig.get_path("purelib")
+root = '__import__("os").environ.get("${SOURCE_VARIABLE}", "")'
+places = "(?:%s)" % "|".join(re.escape(one) for one in {sys.argv[1], os.path.realpath(sys.argv[1])})
+def is_text(line):
+    return re.sub("(['\\"])" + places + "(?=[/'\\"])", lambda quote: root + " + " + quote[1], line)
+def is_line(line):
+    folder = re.fullmatch(places + "(/.*)?", line)
+    return "import sys; sys.path.append(%s + %r)" % (root, folder[1] or "") if folder else is_text(line)
+for name in os.listdir(site):
+    file = os.path.join(site, name)
+    if not name.endswith((".pth", ".py")) or not os.path.isfile(file):
+        continue
+    with open(file, encoding="utf-8", errors="surrogateescape", newline="") as found:
+        lines = found.read().split("\\n")
+    changed = [(is_line if name.endswith(".pth") else is_text)(line) for line in lines]
+    if changed == lines:
+        continue
+    # not written over: it may be a hard link to a package manager's store
+    os.remove(file)
+    with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="") as out:
+        out.write("\\n".join(changed))
+    open(os.path.join(sys.prefix, "${MARKER_FILE}"), "w").close()
+`

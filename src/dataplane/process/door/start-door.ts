@@ -1,7 +1,8 @@
-/** Starts a door, and replaces a running door of another version. */
+/** Starts a door, and replaces a running door of another version. Gives it the file of the access log, which it may not create. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { openToAppend } from '../../../platform/files/atomic-file.ts'
 import { buildOf, connectToDoor } from './door-connection.ts'
 import type { DoorProgram, Place } from './messages.ts'
 
@@ -104,5 +105,22 @@ export async function updateDoor(program: DoorProgram): Promise<void> {
     if (answer?.problem) throw new Error(answer.problem)
   } finally {
     connection.close()
+  }
+}
+
+/**
+ * Creates the file when it is missing, also after a log rotation, and gives it to the door's account (null: the server's). Throws
+ * with the reason.
+ */
+export async function giveToDoor(file: string, account: DoorProgram['account']): Promise<void> {
+  const handle = await openToAppend(file)
+  try {
+    const { uid, gid, size } = await handle.stat()
+    if (!account || uid === account.uid) return
+    // a path by mistake must not give away another program's file
+    if (size > 0) throw new Error(`the file has the owner ${uid}, not the door's account: chown ${account.uid} ${file}`)
+    await handle.chown(account.uid, gid)
+  } finally {
+    await handle.close()
   }
 }

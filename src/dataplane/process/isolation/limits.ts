@@ -2,13 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { ControlGroup } from './control-group.ts'
-import { type Exceeded, fileTooLarge, outOfHeap, tooManyProcesses } from './exceeded.ts'
 import { FolderWatch } from './folder-watch.ts'
 import type { GroupRecord } from './group-record.ts'
-import { Watch } from './limit-watch.ts'
+import { type Exceeded, fileTooLarge, outOfHeap, tooManyProcesses, Watch } from './limit-watch.ts'
 import type { ResourceLimits } from './resource-limits.ts'
 
-export type { Exceeded } from './exceeded.ts'
+export type { Exceeded } from './limit-watch.ts'
 
 export interface LimitsOptions {
   deploymentId: string

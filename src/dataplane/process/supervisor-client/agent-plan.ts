@@ -6,8 +6,12 @@ import { imageOf, namesImage } from '../../runtimes/artifact.ts'
 import { graceVariables } from '../../runtimes/grace-variables.ts'
 import { agentServerFolder } from '../artifacts/agent-servers.ts'
 import { type Artifact, artifactLost, readArtifact } from '../artifacts/artifacts.ts'
-import { followsSource, SOURCE_VARIABLE } from '../artifacts/editable-installs.ts'
-import { environmentVariables, openEnvironment } from '../artifacts/virtual-environment.ts'
+import {
+  environmentVariables,
+  followsSource,
+  openEnvironment,
+  SOURCE_VARIABLE,
+} from '../artifacts/virtual-environment.ts'
 import type { Layout } from '../isolation/layout.ts'
 import { resourceLimitsOf } from '../isolation/resource-limits.ts'
 import { prepareContext, type RevisionContext } from '../machine/app-context.ts'

@@ -8,8 +8,8 @@ import { backoff, sleep } from '../../../platform/async/retry.ts'
 import type { Semaphore } from '../../../platform/async/semaphore.ts'
 import type { LeasedClaim } from '../../runtimes/runtime.ts'
 import type { OutputLog } from '../machine/machine.ts'
-import { gapMessage, type OutputLine } from '../supervisor/output/line.ts'
-import { OutputReader } from '../supervisor/output/output-reader.ts'
+import { gapMessage, type OutputLine } from '../supervisor/output-line.ts'
+import { OutputReader } from '../supervisor/output-reader.ts'
 
 /** Later lines join the batch. Lines that the server wrote before are in the log by then (worker/log-sink.ts). */
 const BATCH_DELAY_MS = 300

@@ -14,8 +14,7 @@ import type { LeasedClaim, OnProgress } from '../../runtimes/runtime.ts'
 import type { Sleeper } from '../door/messages.ts'
 import { addressOf, type Machine } from '../machine/machine.ts'
 import type { QueuedStart } from '../machine/start-queue.ts'
-import type { HeldDeployment } from '../metrics/measure.ts'
-import type { AgentPlan } from '../supervisor/protocol.ts'
+import type { AgentPlan, SupervisedAgent } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, endSupervisor, StaleToken, SupervisorSilent } from './connection.ts'
 import {
   containerOf,
@@ -37,6 +36,18 @@ import {
 import { OutputShipper } from './output-shipper.ts'
 import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
 import { isForeign, SupervisorLink, understands } from './supervisor-link.ts'
+
+/** What `measure()` needs of a deployment. */
+export interface HeldDeployment {
+  deploymentId: string
+  /** the serving agent, the candidate, and agents that drain */
+  agents: readonly SupervisedAgent[]
+  serving: { revisionId: string; ready: number; memoryLimit: number | null } | null
+  /** the newest restarts */
+  restarts: readonly AgentRestart[]
+  /** waiting runs in its database; null or absent: not known */
+  backlog?: number | null
+}
 
 /** includes the time that the supervisor waits for another program to free the port */
 const OPEN_TIMEOUT_MS = 40_000

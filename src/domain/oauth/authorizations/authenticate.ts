@@ -8,7 +8,13 @@ import { parse, type RawInput } from '../../parsing/parse.ts'
 import { toDeleteOrSkip, toKeep } from '../../repositories/locks.ts'
 import { requireRole } from '../../transaction/access.ts'
 import type { ReadContext, RequestContext } from '../../transaction/context.ts'
-import { describeMissingSecret, openProviderAccess, providers, redirectUriOf, sameOrigin } from '../provider-access.ts'
+import {
+  describeMissingSecret,
+  openProviderAccess,
+  providers,
+  redirectUriOf,
+  sameOrigin,
+} from '../tokens/provider-access.ts'
 import { coversScopes, type TokenView, tokenStatus, WITHOUT_CONTENT } from '../tokens/token.ts'
 import {
   AUTHORIZATION_MINUTES,

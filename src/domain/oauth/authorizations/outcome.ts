@@ -4,7 +4,7 @@ import { OutboundFailure } from '../../../platform/http/outbound-failure.ts'
 import { hashToken } from '../../crypto/random-token.ts'
 import { ConflictError, DomainError, ForbiddenError } from '../../errors/errors.ts'
 import { OAUTH_CHANNEL, type ReadCore } from '../../transaction/context.ts'
-import { adminHint } from '../provider-access.ts'
+import { adminHint } from '../tokens/provider-access.ts'
 import type { SavedToken } from '../tokens/save.ts'
 import { EXCHANGE_SECONDS, SERVER_STOPPED } from './authorization.ts'
 

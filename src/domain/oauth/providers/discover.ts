@@ -14,7 +14,7 @@ import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 import { writeVerb } from '../../transaction/once.ts'
 import { providerId, providerName, url } from '../../values/oauth-provider.ts'
-import { redirectUriOf } from '../provider-access.ts'
+import { redirectUriOf } from '../tokens/provider-access.ts'
 import { insertProvider, requireUnused } from './manage.ts'
 import { toSentence } from './rules.ts'
 

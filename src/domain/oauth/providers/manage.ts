@@ -4,9 +4,8 @@ import { z } from 'zod'
 import { type OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
 import { ConflictError, ForbiddenError, rejectIfAny, requireVersion } from '../../errors/errors.ts'
 import type { NewEvent } from '../../outbox/append.ts'
-import { changedFields } from '../../parsing/changed-fields.ts'
 import { queryBool } from '../../parsing/fields.ts'
-import { parse } from '../../parsing/parse.ts'
+import { changedFields, parse } from '../../parsing/parse.ts'
 import { actorOf, requireRole } from '../../transaction/access.ts'
 import {
   OAUTH_CHANNEL,
@@ -19,8 +18,8 @@ import {
 } from '../../transaction/context.ts'
 import { type ReadBack, writeVerb } from '../../transaction/once.ts'
 import { createBody, providerPath, type UpdateBody, updateBody } from '../../values/oauth-provider.ts'
-import { lockProvider, ownProviders, providers, sealClientSecret } from '../provider-access.ts'
 import { deleteTokens } from '../tokens/delete.ts'
+import { lockProvider, ownProviders, providers, sealClientSecret } from '../tokens/provider-access.ts'
 import { createViolations, updateViolations } from './rules.ts'
 
 /** A provider to insert. `clientSecret`: plain text, encrypted on insert. */

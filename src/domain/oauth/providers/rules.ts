@@ -4,7 +4,7 @@ import type { Violation } from '../../errors/errors.ts'
 import { immutableViolations, violation, violationUnless } from '../../parsing/parse.ts'
 import type { OAuthClient } from '../../ports/oauth-client.ts'
 import type { CreateBody, UpdateBody } from '../../values/oauth-provider.ts'
-import { sameOrigin } from '../provider-access.ts'
+import { sameOrigin } from '../tokens/provider-access.ts'
 
 type AddressRules = Pick<OAuthClient, 'refusal'>
 

@@ -8,7 +8,7 @@ import { OutboundFailure } from '../../../platform/http/outbound-failure.ts'
 import { DomainError } from '../../errors/errors.ts'
 import { OAuthProviderUnavailableError, type ProviderAccess } from '../../ports/oauth-client.ts'
 import { type Core, type ReadCore, type RequestContext, transaction } from '../../transaction/context.ts'
-import { adminHint, openProviderAccess, sameOrigin } from '../provider-access.ts'
+import { adminHint, openProviderAccess, sameOrigin } from './provider-access.ts'
 import {
   endAbandonedToken,
   findExpiring,

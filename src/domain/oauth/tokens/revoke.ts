@@ -11,7 +11,7 @@ import type { KeyRing } from '../../crypto/keyring.ts'
 import type { ProviderAccess } from '../../ports/oauth-client.ts'
 import { toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core, ReadCore, Tx } from '../../transaction/context.ts'
-import { openProviderAccess, sameOrigin } from '../provider-access.ts'
+import { openProviderAccess, sameOrigin } from './provider-access.ts'
 import type { TokenContent } from './token.ts'
 
 /** Longer than any call waits for a provider. */

