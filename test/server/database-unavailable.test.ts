@@ -133,7 +133,8 @@ test('an unavailable database answers 503 with Retry-After for reads and writes,
     .filter((msg) => !others.includes(msg) && !msg.startsWith('Server listening'))
   // lines of this outage and the previous one, which may be the same outage
   expect(told.filter((msg) => msg === 'the database cannot be used').length).toBeOneOf([1, 2])
-  expect(told.filter((msg) => !msg.startsWith('the database can'))).toEqual([])
+  // on a busy machine the outage lasts for seconds, and then LISTEN has a line, too
+  expect(told.filter((msg) => !/^the (database can|LISTEN connection)/.test(msg))).toEqual([])
   expect(JSON.stringify(ofThis)).not.toContain('"stack"')
 })
 

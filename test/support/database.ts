@@ -48,10 +48,17 @@ export function overTcp(url: string): string {
 
 /** Transaction control. */
 const CONTROL = /^\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|SET TRANSACTION)\b/i
-/** Statements that every server runs in the background at any time: change feed, webhooks, alerts, metrics, blocks of logs. */
+/** Statements that every server runs in the background at any time: change feed, webhooks, alerts, metrics, logs, sweeps. */
 const BY_ITSELF = new RegExp(
   `^\\s*(${[
     'WITH (turn|told) AS MATERIALIZED',
+    'WITH forgotten AS',
+    'SELECT DISTINCT d\\.id FROM deployments d JOIN steps',
+    'UPDATE token_revocations SET tries',
+    'SELECT t\\.id, t\\.version FROM oauth_tokens',
+    'SELECT coalesce\\(\\(SELECT time <',
+    'SELECT r\\.id AS "revisionId", t\\.type, edge',
+    'SET LOCAL enable_sort',
     'SELECT EXISTS \\(SELECT 1\\s+FROM webhook_endpoints',
     'SELECT DISTINCT kind FROM alert_rules',
     'SELECT resolution, until, target FROM metric_rollups',
