@@ -19,7 +19,7 @@ const CONTRACT =
 const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/process/* platform/async platform/files platform/programs platform/postgres/embedded platform/postgres/pg-client.ts`
 const SUPERVISOR = 'dataplane/process/supervisor dataplane/process/supervisor/*'
 /** Imports of the runtime whose agents are objects of a cluster. */
-const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/kubernetes/* platform/async platform/http`
+const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/kubernetes/* platform/async platform/http platform/tracing`
 
 export const FOLDERS: readonly Row[] = [
   // the platform: code for any server, without knowledge of agents
@@ -86,7 +86,7 @@ export const FOLDERS: readonly Row[] = [
   ],
 
   // the data plane: it knows only the protocol of the control plane
-  ['dataplane/runtimes', `${CONTRACT} platform/async platform/postgres/pg-client.ts`],
+  ['dataplane/runtimes', `${CONTRACT} platform/async platform/postgres/pg-client.ts platform/tracing`],
   ['dataplane/output', `${CONTRACT} dataplane/runtimes`],
   // the build plan, derived from the files of a source
   ['dataplane/build/plan', `${CONTRACT} dataplane/output`],
@@ -219,7 +219,7 @@ export const FOLDERS: readonly Row[] = [
  * prints the subsystems that are larger. Raise a number only with what the lines pay for (docs/architecture.md#rules).
  */
 export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
-  ['platform/**', 5_450],
+  ['platform/**', 5_475],
   [
     'domain/errors domain/crypto domain/parsing domain/paging domain/values domain/ports domain/protocol domain/query-engine',
     4_450,
@@ -237,11 +237,11 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['domain/alerts', 500],
   // delivery of events: at least once and in order, with retries (docs/webhooks.md)
   ['domain/webhooks', 900],
-  ['domain domain/keys domain/sessions domain/logins', 2_230],
+  ['domain domain/keys domain/sessions domain/logins domain/retention', 2_380],
   ['adapters/**', 2_235],
-  ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_745],
+  ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_755],
   ['dataplane/process/** door', 13_745],
-  ['dataplane/kubernetes/**', 6_800],
+  ['dataplane/kubernetes/**', 6_830],
   ['listener builder', 1_500],
   ['api/graphql/**', 7_455],
   ['api/rest/**', 5_840],

@@ -141,6 +141,11 @@ test('a push is deployed with exactly the image that a builder made, its log hid
   await expect
     .poll(() => collector.below(trace_id, 'build'), WITHIN)
     .toEqual(expect.arrayContaining(['wait for a builder', 'load the source', 'build the image', 'push the image']))
+  const { hostname, port } = new URL(`http://${fixture.registry.host}`)
+  expect(collector.calls(trace_id).find(({ name }) => name === 'push the image')?.attributes).toEqual({
+    'server.address': hostname,
+    'server.port': Number(port),
+  })
 
   one.child.kill('SIGTERM')
   expect((await one.ended).code).toBe(0)

@@ -76,7 +76,19 @@ test.concurrent('an image becomes pods with a database and a cache, and the depl
   for (const { output } of place.listeners) expect(output.stdout + output.stderr).not.toContain('canary-of-the-cluster')
   const { trace_id } = await deployed.revision(first)
   const phases = ['check the namespace', 'apply', 'wait for the first ready answer', 'switch requests to it']
-  await expect.poll(() => collector.below(trace_id, 'deploy')).toEqual(expect.arrayContaining(phases))
+  await expect
+    .poll(() => collector.below(trace_id, 'deploy'), { timeout: 60_000 })
+    .toEqual(expect.arrayContaining(phases))
+  const answered = () =>
+    collector.calls(trace_id).flatMap(({ name, attributes }) => (attributes['http.response.status_code'] ? name : []))
+  await expect
+    .poll(answered, { timeout: 60_000 })
+    .toEqual(expect.arrayContaining(['PATCH statefulsets', 'PATCH deployments']))
+  const known = ['http.request.method', 'http.response.status_code', 'server.address', 'server.port']
+  for (const call of collector.calls(trace_id)) {
+    expect(known).toEqual(expect.arrayContaining(Object.keys(call.attributes)))
+    expect(JSON.stringify(call)).not.toMatch(`${deployed.id}|${place.namespace}|canary-of-the-cluster`)
+  }
 })
 
 test.concurrent('a bad image fails early with the reason, the pods before it stay untouched, and the next one recovers', async () => {

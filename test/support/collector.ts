@@ -24,6 +24,9 @@ interface CollectedLine {
   attributes: Record<string, unknown>
 }
 
+/** the number of the kind in OTLP */
+const CLIENT = 3
+
 type KeyValue = { key: string; value: Record<string, unknown> }
 const members = (pairs: KeyValue[] = []) =>
   Object.fromEntries(pairs.map(({ key, value }) => [key, Object.values(value)[0]]))
@@ -58,7 +61,9 @@ export async function startCollector() {
     const parent = spans.find((one) => one.traceId === traceId && one.name === name)
     return parent ? childrenOf(traceId, parent.spanId).map((one) => one.name) : []
   }
-  return { ...http, spans, lines, headers, childrenOf, below }
+  /** Spans of outbound calls in a trace. */
+  const calls = (traceId: string) => spans.filter((one) => one.traceId === traceId && one.kind === CLIENT)
+  return { ...http, calls, spans, lines, headers, childrenOf, below }
 }
 
 export type Collector = Awaited<ReturnType<typeof startCollector>>

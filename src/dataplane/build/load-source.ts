@@ -38,14 +38,13 @@ export interface SourceRequest {
   log: (line: string, level?: LogLevel) => void
   /** called with the commit as soon as it is known; never for a source without commits */
   onCommit: OnCommit
-  /** begins the next phase of the build */
-  phase?: ((name: string) => void) | undefined
+  /** begins the next phase of the build; `server`: the host that it calls */
+  phase?: ((name: string, server?: string) => void) | undefined
   signal: AbortSignal
 }
 
 /** Creates `tree`, which must not exist. Returns a hint for messages about missing files. Throws StepFailure. */
 export function loadSource(request: SourceRequest, tree: string): Promise<string> {
-  request.phase?.('load the source')
   return request.revision.source === 'internal_source' ? unpack(request, tree) : checkOut(request, tree)
 }
 
@@ -57,6 +56,7 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   const present = credentials?.repoUrl
   const remote = allowedRemote(present ?? revision.repoUrl, request.gitDirectory)
   if (present) log(`The repository is now ${repositoryName(present)}; its old address is followed.`)
+  request.phase?.('load the source', new URL(remote.url).host || undefined)
   const ref = fullRef(revision.repoRef)
   log(`Fetching ${revision.repoCommitSha ?? ref}`)
   const configFile = path.join(folder, 'gitconfig')
@@ -88,7 +88,8 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
 /** `owner/name` */
 const repositoryName = (repoUrl: string) => new URL(repoUrl).pathname.slice(1).replace(/\.git$/, '')
 
-async function unpack({ revision, sources, log, signal }: SourceRequest, tree: string): Promise<string> {
+async function unpack({ revision, sources, phase, log, signal }: SourceRequest, tree: string): Promise<string> {
+  phase?.('load the source')
   log('Unpacking the source tarball')
   await fs.promises.mkdir(tree, { mode: 0o711 })
   await unpackTarball(await sources.tarball(revision.id, signal), tree, signal)

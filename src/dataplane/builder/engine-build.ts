@@ -31,6 +31,8 @@ export interface EngineBuild {
   signal: AbortSignal
 }
 
+const registryOf = (repository: string): string => repository.split('/')[0]!
+
 export const localImageName = ({ deploymentId, name }: Pick<EngineBuild, 'deploymentId' | 'name'>): string =>
   `localhost/pilothouse/${deploymentId}:${name}`
 
@@ -67,7 +69,7 @@ export async function buildWithEngine(build: EngineBuild): Promise<string> {
     .replace(/^sha256:/, '')
   if (!repository) return localReference(build.deploymentId, id)
   const digest = path.join(folder, 'digest')
-  build.phase?.('push the image')
+  build.phase?.('push the image', registryOf(repository.name))
   build.log(`Pushing to ${repository.name}`)
   const target = `${repository.name}:${TAG_PREFIX}${build.name}`
   await runOrFail(build, `The image could not be pushed to ${repository.name}`, [
@@ -100,7 +102,8 @@ async function buildWithDocker(build: EngineBuild, auth: string | null): Promise
   // our Dockerfile is then in our own folder, and the ignore file has to be next to it
   if (build.ignoresDockerignore) writeIgnoreFile(`${build.dockerfile}.dockerignore`)
   const name = repository ? `${repository.name}:${TAG_PREFIX}${build.name}` : localImageName(build)
-  build.phase?.(repository ? 'build and push the image' : 'build the image')
+  if (repository) build.phase?.('build and push the image', registryOf(repository.name))
+  else build.phase?.('build the image')
   await runOrFail(
     build,
     repository ? `The image could not be built and pushed to ${repository.name}` : 'The image could not be built',

@@ -14,6 +14,7 @@ import type {
   Step,
 } from '../../domain/protocol/protocol.ts'
 import type { MetricSample } from '../../domain/values/metrics.ts'
+import type { ParentSpan } from '../../platform/tracing/tracing.ts'
 
 /** The build or deploy log of one attempt of a revision. Never blocks, never throws. */
 export interface RevisionLog {
@@ -49,8 +50,8 @@ export interface LeasedClaim extends Claim {
   raiseToken(seen: string): Promise<void>
 }
 
-/** Ends the phase before. `name`: an imperative, such as `fetch the source`. */
-export type OnPhase = (name: string) => void
+/** Ends the phase before. `name`: an imperative, such as `fetch the source`. `server`: the host that the phase calls. */
+export type OnPhase = (name: string, server?: string) => void
 
 /** A step with a deadline by this process's monotonic clock. */
 export interface TimedStep extends Step {
@@ -58,6 +59,8 @@ export interface TimedStep extends Step {
   deadline: number
   /** begins the next phase of the work, a span of the step's trace; absent: no collector is set */
   phase?: OnPhase | undefined
+  /** the work of the current phase; absent: no collector is set */
+  span?: ParentSpan | undefined
 }
 
 /** A BUILD or DEPLOY step, which always has a revision. */

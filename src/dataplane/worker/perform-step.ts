@@ -111,10 +111,14 @@ async function giveBack({ step, log, signal, report, onProgress }: Work, message
 
 async function perform(work: Work, onCommit: OnCommit, onPlan: OnPlan): Promise<void> {
   const { runtime, claim, log, signal, report, onProgress, onHandOver, phases } = work
-  const step: TimedStep = { ...work.step, phase: phases && ((name) => phases.begin(name)) }
+  const step: TimedStep = {
+    ...work.step,
+    phase: phases && ((name, server) => phases.begin(name, server)),
+    span: phases,
+  }
   switch (step.kind) {
     case 'PROVISION':
-      await provision(work)
+      await provision({ ...work, step })
       await report({ outcome: 'succeeded' })
       return
     case 'TEARDOWN':

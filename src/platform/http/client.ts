@@ -70,6 +70,10 @@ export class HttpClient {
     this.#dispatcher = this.#open()
   }
 
+  get host(): string {
+    return new URL(this.#options.origin).host
+  }
+
   /**
    * Resolves when the response head has arrived, with any status. Rejects with ConnectionError, the signal's reason, or the
    * error of `beforeSend`. Never sends a request twice.

@@ -26,6 +26,9 @@ export interface Span {
   end(failure?: string): void
 }
 
+/** The work around others. */
+export type ParentSpan = Pick<Span, 'child'>
+
 /** Work that has ended. Its id follows from `key`, so other processes can name it as a parent before it has ended. */
 export interface EndedSpan {
   /** traceparent of the work around it */
@@ -101,6 +104,13 @@ export function traceparentOf({ parent, key }: { parent: string; key: string }):
   return `${version}-${traceId}-${spanIdOf(key)}-${flags}`
 }
 
+/** Options of the span of an outbound call. They have no path and no query, which contain ids and secrets. `host`: may have a port. */
+export function clientSpan(host: string, attributes: Attributes = {}): SpanOptions {
+  const { hostname, port } = new URL(`http://${host}`)
+  const server = { 'server.address': hostname, ...(port && { 'server.port': Number(port) }) }
+  return { kind: 'client', attributes: { ...server, ...attributes } }
+}
+
 /** Runs `work` in a span that ends with it. Without a span it only runs it. */
 export async function inSpan<T>(span: Span | undefined, work: () => Promise<T>): Promise<T> {
   if (!span) return work()
@@ -111,6 +121,20 @@ export async function inSpan<T>(span: Span | undefined, work: () => Promise<T>):
   } catch (error) {
     // a message may contain values
     span.end((error as Error).name)
+    throw error
+  }
+}
+
+/** Waits for a response in the span of its call, which ends with it. Statuses from 400 on count as failures. */
+export async function inHttpSpan<T extends { status: number }>(span: Span | undefined, sent: Promise<T>): Promise<T> {
+  try {
+    const response = await sent
+    const { status } = response
+    span?.set({ 'http.response.status_code': status })
+    span?.end(status >= 400 ? String(status) : undefined)
+    return response
+  } catch (error) {
+    span?.end((error as Error).name)
     throw error
   }
 }

@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream'
 import { Semaphore } from '../../../platform/async/semaphore.ts'
 import { AbortScope } from '../../../platform/async/time-limit.ts'
 import { type HttpResponse, readText } from '../../../platform/http/client.ts'
+import { clientSpan, inHttpSpan, type ParentSpan } from '../../../platform/tracing/tracing.ts'
 import { Credentials } from './credentials.ts'
 import { ApiRefused, ClusterClosedError, LeaseOverError, refusal, Unreachable, unreachable } from './errors.ts'
 
@@ -24,6 +25,10 @@ interface ApiRequest {
   fromNode?: boolean
   /** for a write: called when the connection is open, in the tick that sends the request */
   leaseValid?: () => boolean
+  /** the traced work that calls; undefined: none */
+  parent?: ParentSpan | undefined
+  /** of the kind, for the name of the span */
+  resource?: string
 }
 
 interface ApiOptions {
@@ -128,14 +133,14 @@ export class Api {
   }
 
   async #send(
-    { method, path, query = {}, body, contentType, action, leaseValid }: ApiRequest,
+    { method, path, query = {}, body, contentType, action, leaseValid, parent, resource }: ApiRequest,
     scope: AbortScope,
   ): Promise<HttpResponse> {
     const { basePath, headers, client } = await scope.unlessAborted(this.#credentials.get())
     const search = new URLSearchParams(
       Object.entries(query).filter((one): one is [string, string] => one[1] !== undefined),
     )
-    return await client.send({
+    const sent = client.send({
       method,
       path: `${basePath}${path}${search.size > 0 ? `?${search}` : ''}`,
       headers: {
@@ -150,6 +155,8 @@ export class Api {
         if (leaseValid?.() === false) throw new LeaseOverError(`The lease expired before the call to ${action}`)
       },
     })
+    const span = parent?.child(`${method} ${resource}`, clientSpan(client.host, { 'http.request.method': method }))
+    return await inHttpSpan(span, sent)
   }
 
   #sorted(error: unknown, request: ApiRequest, scope: AbortScope): unknown {

@@ -1,4 +1,5 @@
 /** Fencing: each object has the token of its last writer, and a write needs a version with an equal or older token. */
+import type { ParentSpan } from '../../../platform/tracing/tracing.ts'
 import { LeaseOverError, StaleError } from '../api-server/errors.ts'
 import { ANNOTATION_TOKEN } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
@@ -8,6 +9,8 @@ export interface Fence {
   token: bigint
   /** called synchronously immediately before a write is sent */
   leaseValid(): boolean
+  /** the work that writes; undefined: it is no part of a trace */
+  span?(): ParentSpan | undefined
 }
 
 /** Throws LeaseOverError; StaleError when a newer holder has written the object. */

@@ -34,6 +34,8 @@ export function createWriter(access: ClusterAccess) {
     action: `${action} ${named(ref)}`,
     secret: ref.kind === 'Secret',
     leaseValid: () => fence.leaseValid(),
+    parent: fence.span?.(),
+    resource: kindOf(ref).resource,
   })
 
   /** Repeats `once` after a conflict or an outage, while the lease is valid. */

@@ -72,6 +72,7 @@ export class DeploymentController {
   readonly #revisions = new ServedRevisions()
   /** true: a step sets the desired state instead of `run` */
   #stepping = false
+  #stepSpan: TimedStep['span']
   #digest = ''
   /** restart of the desired state; undefined: none */
   #restart: { at: string; done: boolean } | undefined
@@ -83,7 +84,11 @@ export class DeploymentController {
     this.#context = context
     this.#deployment = { deploymentId: id, workspaceId, name, addressName, namespace }
     this.#provisioned = provisioned
-    this.#fence = { token: BigInt(claim.token), leaseValid: () => !this.#stopped && claim.leaseValid() }
+    this.#fence = {
+      token: BigInt(claim.token),
+      leaseValid: () => !this.#stopped && claim.leaseValid(),
+      span: () => (this.#stepping ? this.#stepSpan : undefined),
+    }
     const { cluster, log, restarts } = context
     this.#agentRestarts = new AgentRestarts(cluster)
     const rounds = infrastructureRestarts(
@@ -124,7 +129,7 @@ export class DeploymentController {
   }
 
   async provision(step: TimedStep, signal: AbortSignal, onProgress: OnProgress): Promise<void> {
-    this.#stepping = true
+    this.#begin(step)
     try {
       const deadline = ownDeadline(step)
       const { cluster } = this.#context
@@ -150,7 +155,7 @@ export class DeploymentController {
     }
     const logReason = (reason: string) => log.write('deploy', reason, 'error')
     return maskFailures(candidate.mask, logReason, async () => {
-      this.#stepping = true
+      this.#begin(step)
       try {
         await this.#rollOut(candidate, step, signal, maskedProgress(candidate.mask, onProgress))
       } catch (error) {
@@ -179,7 +184,7 @@ export class DeploymentController {
     const { cluster, changes } = this.#context
     const { deploymentId, namespace } = this.#deployment
     const deadline = ownDeadline(step)
-    this.#stepping = true
+    this.#begin(step)
     const opened = await openForTeardown(cluster, namespace, this.#provisioned, deadline, signal)
     if (!opened) return
     this.#context.restarts.end(deploymentId)
@@ -260,6 +265,11 @@ export class DeploymentController {
     this.#context.restarts.end(this.#deployment.deploymentId)
     this.#context.follower.set(this.#deployment.deploymentId, [])
     await resultWithin(STOP_WAIT_MS, this.#reconciler.stop())
+  }
+
+  #begin({ span }: TimedStep): void {
+    this.#stepping = true
+    this.#stepSpan = span
   }
 
   async #rollOut(
