@@ -42,7 +42,8 @@ export async function guard(page: Page, origin: string): Promise<Guards> {
     if (!allowed.some((expected) => expected.test(line))) wrong.push(line)
   }
   page.on('console', (message) => message.type() === 'error' && report(`console: ${lineOf(message)}`))
-  page.on('pageerror', (error) => report(`thrown: ${error.stack ?? error.message}`))
+  // a thrown value that is no Error has no stack
+  page.on('pageerror', (error) => report(`thrown: ${error.stack || `${error.name} ${error.message}`}`))
   page.on('request', (request) => isOurs(request.url(), origin) || report(`another origin: ${request.url()}`))
   page.on('websocket', (socket) => isOurs(socket.url(), origin) || report(`another origin: ${socket.url()}`))
   await page.exposeFunction('violated', (what: string) => report(`policy: ${what}`))
