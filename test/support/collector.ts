@@ -73,7 +73,12 @@ export async function collectorHere() {
   const collector = await startCollector()
   const settings = sentTo(collector)
   Object.assign(process.env, settings)
-  return { ...collector, settings }
+  async function close(): Promise<void> {
+    // the next test file runs in this process
+    for (const name of Object.keys(process.env)) if (name.startsWith('OTEL_')) delete process.env[name]
+    await collector.close()
+  }
+  return { ...collector, settings, close }
 }
 
 /** The variables of a program that sends to it. */

@@ -97,6 +97,9 @@ export function startSdk(settings: TelemetrySettings): Tracing {
     async stop() {
       const late = new Promise((resolve) => setTimeout(resolve, STOP_TIMEOUT_MS).unref())
       await Promise.race([sdk.shutdown(), late]).catch(() => undefined)
+      // the providers are global, and the next SDK of this process could not set its own
+      trace.disable()
+      logs.disable()
     },
   }
 }
