@@ -4,7 +4,7 @@ import { leaf, type Tree, under } from './terminal/run.ts'
 
 const addresses = () => import('./server/addresses.ts')
 const backup = () => import('./server/backup.ts')
-const builder = () => import('./builder.ts')
+const builder = () => import('./worker.ts')
 const dashboard = () => import('./server/dashboard.ts')
 const demo = () => import('./demo.ts')
 const door = () => import('./door.ts')

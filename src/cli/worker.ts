@@ -1,8 +1,9 @@
-/** What the commands `listener` and `builder` share: both run a worker of a control plane elsewhere. */
+/** The command `builder`, and what it shares with `listener`: both run a worker of a control plane elsewhere. */
 import { exitMessage } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
 import { openTelemetry, type Telemetry } from '../app/telemetry.ts'
 import type { WorkerProgram } from '../listener/worker-program.ts'
+import { readBuilderSettings } from '../platform/config/builder-settings.ts'
 import { program } from './terminal/command.ts'
 
 /** The command `name`. `prefix`: of the settings that name its health port. */
@@ -36,3 +37,10 @@ export const worker = <Settings extends Parameters<typeof openTelemetry>[0]>(
       await new Promise(() => {})
     },
   })
+
+/** `builder`: builds images for a control plane on a separate machine. */
+export const builder = worker('builder', 'BUILDER_', readBuilderSettings, async (settings, telemetry) => {
+  // a listener doesn't load it
+  const { startBuilder } = await import('../builder/start-builder.ts')
+  return startBuilder(settings, process.env, telemetry)
+})

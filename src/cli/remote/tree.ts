@@ -14,7 +14,6 @@ const keys = () => import('./commands/keys.ts')
 const listeners = () => import('./commands/listeners.ts')
 const login = () => import('./commands/login.ts')
 const logs = () => import('./commands/logs.ts')
-const me = () => import('./commands/me.ts')
 const rollouts = () => import('./commands/rollouts.ts')
 const scale = () => import('./commands/scale.ts')
 const secrets = () => import('./commands/secrets.ts')
@@ -96,7 +95,7 @@ export const REMOTE_COMMANDS: Tree = {
   ...under('Command line:', {
     login: leaf('get a key for this machine in the browser', login, 'login'),
     logout: leaf('revoke the key of this machine and forget it', login, 'logout'),
-    whoami: leaf('show the server, the key and its rights', me, 'whoami'),
+    whoami: leaf('show the server, the key and its rights', context, 'whoami'),
     context: {
       summary: 'choose the server, key and workspace that commands use',
       commands: {
@@ -106,7 +105,7 @@ export const REMOTE_COMMANDS: Tree = {
         remove: leaf('remove a context and its key from this machine', context, 'remove'),
       },
     },
-    version: leaf('print the versions of the command line and of the server', me, 'version'),
+    version: leaf('print the versions of the command line and of the server', context, 'version'),
     complete: leaf('print the script that completes commands in a shell by TAB', completion, 'printScript'),
   }),
 }

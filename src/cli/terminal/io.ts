@@ -1,7 +1,7 @@
 /** Input and output of a command: the process's or a test's. Opens URLs in the person's browser. */
-
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline/promises'
+import manifest from '../../../package.json' with { type: 'json' }
 
 export interface Io {
   env: Record<string, string | undefined>
@@ -68,3 +68,6 @@ const DESKTOP: Partial<Record<NodeJS.Platform, string[]>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
+
+/** The version of this command line: that of the package. */
+export const VERSION: string = manifest.version

@@ -2,8 +2,7 @@
 import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { CommandError, type CommandFactory, EXIT_CODES, type Result, UsageError } from './command.ts'
 import type { Suggestions } from './completion.ts'
-import type { Io } from './io.ts'
-import { VERSION } from './version.ts'
+import { type Io, VERSION } from './io.ts'
 
 /** Name → command. A command with `commands` is a group. */
 export interface Tree {

@@ -8,10 +8,12 @@ import {
   createRoute,
   createRouter,
   type ErrorComponentProps,
+  lazyRouteComponent,
   Navigate,
   Outlet,
   redirect,
 } from '@tanstack/react-router'
+import { type ComponentType, useEffect } from 'react'
 import { createProblem } from '../api/problem.ts'
 import { isSignedIn, useSession } from '../api/session.ts'
 import { isRange, type RangeName } from '../components/metrics/ranges.ts'
@@ -22,8 +24,46 @@ import DeploymentsPage from '../pages/deployments/deployments-page.tsx'
 import { deploymentsSearch } from '../pages/deployments/search.ts'
 import { oauthSearch } from '../pages/oauth/search.ts'
 import { compareSearch, revisionSearch } from '../pages/revision/search.ts'
-import { lazyPage, PageLoadError, PageUnavailable } from './lazy-page.tsx'
 import { WorkspaceLayout } from './workspace-layout.tsx'
+
+/** Has its own message: at the browser's message the router would reload the whole app. */
+class PageLoadError extends Error {}
+
+/**
+ * Loads a page's code when it is opened. If the server is down, the page opens when the server is back.
+ * If the server has a new version, the whole app reloads. Preloading failures are not shown.
+ */
+const lazyPage = (load: () => Promise<{ default: ComponentType }>) =>
+  lazyRouteComponent(() =>
+    load().catch((cause: unknown) => {
+      throw new PageLoadError('A part of this page could not be loaded.', { cause })
+    }),
+  )
+
+/** poll of the server's health */
+const HEALTH_POLL_MS = 1_500
+/** minimum time between two reloads, so that a missing file causes no reload loop */
+const RELOAD_INTERVAL_MS = 10_000
+const RELOADED_KEY = 'pilothouse.reloaded'
+
+function PageUnavailable() {
+  useEffect(() => {
+    const look = async () => {
+      const answer = await fetch('/healthz').catch(() => null)
+      if (!answer?.ok || Date.now() - Number(sessionStorage.getItem(RELOADED_KEY) ?? 0) < RELOAD_INTERVAL_MS) return
+      sessionStorage.setItem(RELOADED_KEY, String(Date.now()))
+      location.reload()
+    }
+    void look()
+    const timer = setInterval(look, HEALTH_POLL_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return (
+    <PageError
+      error={createProblem('OFFLINE', 'The server can’t be reached. This page opens by itself when it is back.')}
+    />
+  )
+}
 
 interface DeploymentSearch {
   range?: RangeName

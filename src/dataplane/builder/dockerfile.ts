@@ -4,7 +4,6 @@
  */
 import type { InstallStep, NodePlan, PythonPlan, Start } from '../build/plan/build-plan.ts'
 import { StepFailure } from '../output/step-failure.ts'
-import { copyInstruction, instruction, runInstruction } from './instructions.ts'
 
 /** Image references; `{version}` stands for the requested or default version. */
 export interface BaseImages {
@@ -197,3 +196,24 @@ function runWithSecret(secret: string, text: string, folder: string): string {
 const imagePath = (folder: string): string => (folder === '.' ? ROOT : `${ROOT}/${folder}`)
 const shellQuoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+
+/** Throws StepFailure for a word with a line break, which these instructions can't contain. */
+function instruction(instruction: string, ...words: string[]): string {
+  const broken = words.find((word) => /[\r\n]/.test(word))
+  if (broken === undefined) return `${instruction} ${words.join(' ')}`
+  throw new StepFailure('CONFIG_INVALID', `A path with a line break can't be used in an image: ${broken}`)
+}
+
+/** Writes Dockerfile instructions, each on one line for any input. */
+const runInstruction = (script: string, ...options: string[]): string =>
+  ['RUN', ...options, JSON.stringify(['/bin/sh', '-c', script])].join(' ')
+
+/** Copies files into a folder below the working folder. File names are literal. */
+function copyInstruction(files: string[], folder: string, owner: string): string {
+  const to = folder === '.' ? './' : `./${folder}/`
+  return `COPY --chown=${owner} ${JSON.stringify([...files.map(escapePattern), escapeName(to)])}`
+}
+
+/** The engine expands variables in names, and treats some characters as patterns. */
+const escapePattern = (name: string): string => escapeName(name).replaceAll(/[*?[]/g, '[$&]')
+const escapeName = (name: string): string => name.replaceAll(/[$\\]/g, '\\$&')

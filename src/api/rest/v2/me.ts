@@ -4,15 +4,34 @@
  */
 import { z } from 'zod'
 import { type Me, meInput, readMe } from '../../../domain/me.ts'
+import { uuid } from '../../../domain/parsing/fields.ts'
 import { RANKED_ROLES } from '../../../domain/transaction/access.ts'
+import { Plan } from '../../../domain/values/row-types.ts'
 import { createInput, createWorkspace, listInput, listWorkspaces } from '../../../domain/workspaces.ts'
 import { VERSION } from '../../../platform/files/checkout.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { actor } from '../responses/actor.ts'
 import { apiKey } from '../responses/api-key.ts'
-import { responseSchema } from '../responses/response-schema.ts'
+import { pageSchema, responseSchema, time } from '../responses/response-schema.ts'
 import { session } from '../responses/session.ts'
-import { organization, workspace, workspaceList } from '../responses/workspace.ts'
+
+/** Workspaces and their organization in REST (docs/api-rules.md#who-is-calling). */
+const workspace = responseSchema(
+  { id: 'Workspace' },
+  {
+    id: uuid.describe('The `tenant_id` of its resources, and the value of `X-Tenant-Id`.'),
+    organization_id: uuid,
+    name: z.string(),
+    created_at: time,
+  },
+)
+
+const workspaceList = pageSchema('WorkspaceList', workspace)
+
+const organization = responseSchema(
+  { id: 'Organization' },
+  { id: uuid, name: z.string(), plan: z.enum(Plan), created_at: time },
+)
 
 const tag = 'Workspaces'
 

@@ -10,7 +10,7 @@ import {
   type Result,
   UsageError,
 } from '../../terminal/command.ts'
-import { VERSION } from '../../terminal/version.ts'
+import { VERSION } from '../../terminal/io.ts'
 import { currentName, readContext } from './contexts.ts'
 
 export interface RemoteCall extends Call {
