@@ -241,7 +241,7 @@ export const BUDGETS: readonly (readonly [folders: string, lines: number])[] = [
   ['adapters/**', 2_235],
   ['dataplane/runtimes dataplane/worker dataplane/output dataplane/build/** dataplane/builder/**', 5_755],
   ['dataplane/process/** door', 13_745],
-  ['dataplane/kubernetes/**', 6_830],
+  ['dataplane/kubernetes/**', 6_845],
   ['listener builder', 1_500],
   ['api/graphql/**', 7_455],
   ['api/rest/**', 5_840],
