@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { WebSocketRoute } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
@@ -87,6 +88,20 @@ test('a browser that is closed and opened again is still signed in', async ({ op
   await again.page.goto(`/w/${workspaceId}/deployments`)
   await again.page.getByText('support-agent').first().waitFor()
   expect(again.page.url()).toBe(`${url}/w/${workspaceId}/deployments`)
+})
+
+test('signing out while the connection for live changes is opened leaves no error', async ({ page }) => {
+  const { url, key } = inject('server')
+  const sockets: WebSocketRoute[] = []
+  await page.routeWebSocket('**/graphql', (socket) => void sockets.push(socket))
+  await signIn(page, url, { key })
+  await page.getByText('support-agent').first().waitFor()
+  await expect.poll(() => sockets.length).toBe(1)
+  await page.getByRole('button', { name: 'Account' }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.waitForURL('**/sign-in**')
+  await sockets[0]!.close({ code: 4403, reason: 'Forbidden' })
+  await page.getByLabel('API key').waitFor()
 })
 
 test('all tabs are signed in and out together', async ({ page }) => {

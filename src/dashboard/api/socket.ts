@@ -63,7 +63,8 @@ export function createSocket(workspace: string): Socket {
       removeEventListener('online', wake)
       document.removeEventListener('visibilitychange', wake)
       waiting.clear()
-      void client.dispose()
+      // rejects if a connection that is being opened fails
+      void Promise.resolve(client.dispose()).catch(() => undefined)
       setConnectionState('idle')
     },
   }
