@@ -96,7 +96,7 @@ test('a file that can’t be opened is a problem until it can, and lines wait fo
   await expect.poll(() => log.problem).toBe("the file can't be opened (EISDIR)")
   fs.rmdirSync(file)
   await expect.poll(read, { timeout: 5000 }).toBe('one\n')
-  expect(log.problem).toBe(null)
+  await expect.poll(() => log.problem).toBe(null)
 })
 
 test('a link is not followed, and a pipe is not a file', async () => {

@@ -7,6 +7,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { vi } from 'vitest'
 import { bundleProgram, PROGRAM_ENTRIES } from '../../src/dataplane/process/machine/bundle.ts'
 import type {
   AgentPlan,
@@ -121,7 +122,7 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
       if (door !== null) process.kill(door, 'SIGTERM')
       await eventually(() => door === null || !alive(door))
       // a second door, which waited for the lock of the first, writes into its folder until it ends unused
-      fs.rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+      await vi.waitFor(() => fs.rmSync(root, { recursive: true, force: true }), { timeout: 30_000, interval: 100 })
     },
   }
 }

@@ -7,13 +7,17 @@ import { type Json, type KubeObject, timestamp, withCondition } from './objects.
 export function startKubelet(context: Context): (pod: KubeObject) => void {
   const { store, api, delays } = context
   const runs = new Map<string, PodRun>()
+  /** uids; a test may release a pod before it runs */
+  const released = new Set<string>()
   let addresses = 0
 
   const begin = (pod: KubeObject): void => {
     const live = store.get(POD, pod.metadata.namespace, pod.metadata.name)
     if (live?.metadata.uid !== pod.metadata.uid || live.metadata.deletionTimestamp) return
     const n = ++addresses
-    runs.set(pod.metadata.uid, new PodRun(context, live, `10.244.${(n >> 8) % 256}.${n % 256}`))
+    const run = new PodRun(context, live, `10.244.${(n >> 8) % 256}.${n % 256}`)
+    runs.set(pod.metadata.uid, run)
+    if (released.has(pod.metadata.uid)) run.release()
   }
   const end = ({ metadata }: KubeObject): void => {
     const { namespace, name, uid, deletionGracePeriodSeconds = 0 } = metadata
@@ -34,7 +38,10 @@ export function startKubelet(context: Context): (pod: KubeObject) => void {
       context.after(delays.controller, () => begin(object))
     }
   })
-  return ({ metadata }) => runs.get(metadata.uid)?.release()
+  return ({ metadata: { uid } }) => {
+    released.add(uid)
+    runs.get(uid)?.release()
+  }
 }
 
 interface Container {
