@@ -133,7 +133,7 @@ async function buildWithDocker(build: EngineBuild, auth: string | null): Promise
   return localReference(build.deploymentId, id)
 }
 
-/** Arguments for both engines. The last secret marks the build's processes, see leftovers.ts. */
+/** Arguments for both engines. The last secret marks the build's processes, see free-disk.ts. */
 function commonArguments({ dockerfile, deploymentId, secrets, folder }: EngineBuild): string[] {
   const secretsFolder = path.join(folder, 'secrets')
   fs.mkdirSync(secretsFolder, { recursive: true, mode: 0o700 })

@@ -59,7 +59,7 @@ export function filterSql(ctx: ReadContext, filter: DeploymentFilter, given = vi
   return Prisma.join(and, ' AND ')
 }
 
-/** Parts of up to 2 characters are found by letter pairs (filter.ts), longer ones by the trigram index. */
+/** Parts of up to 2 characters are found by letter pairs, longer ones by the trigram index. */
 const isShort = (part: string): boolean => [...part].length <= 2
 
 const visible = (value: Prisma.Sql) => value

@@ -61,6 +61,7 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
     const plan = planner?.plan(workloads, now) ?? null
     if (isDraining) deadline += now - checkedAt
     checkedAt = now
+    // a plan: the quota is full
     isDraining = podEnds.latest(cluster.pods(deploymentId)) > now && plan !== null
     if (done && !plan) return
     const inStatus = found.filter(({ key }) => !plan?.solves.includes(key))
